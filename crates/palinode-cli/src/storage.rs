@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use palinode_core::{Budget, Error};
 use palinode_ir::interp::Datum;
-use palinode_ir::plan::{self, Asked, Checkpoint, FittedGradient, Prediction, handy};
+use palinode_ir::plan::{self, Asked, FittedGradient, Prediction, SnapshotLoop, handy};
 use palinode_ir::transform::{Choice, Recompute};
 use palinode_ir::{Narrow, Program, Span};
 use serde_json::{Value, json};
@@ -205,7 +205,7 @@ pub(crate) fn line(session: &Session, loaded: &Loaded, span: Span) -> Option<usi
 
 /// `with 1.7 times the work`, or `with 5.1 forward sweeps` where a loop keeps snapshots.
 pub(crate) fn price(fitted: &FittedGradient) -> String {
-    match &fitted.checkpoints[..] {
+    match &fitted.loops[..] {
         [only] => format!("with {} forward sweeps", sweeps(only.forward_rounds(), only.rounds)),
         _ => times(fitted.overhead, fitted.is_overhead_exact),
     }
@@ -256,23 +256,23 @@ pub(crate) fn chosen(program: &Program, recompute: Recompute, repeated: usize) -
 
 /// How a gradient stays within its budget, in lines of words; `line` finds the line of a place.
 pub(crate) fn kept_by(fitted: &FittedGradient, line: &dyn Fn(Span) -> Option<usize>) -> Vec<String> {
-    if fitted.checkpoints.is_empty() {
+    if fitted.loops.is_empty() {
         return vec![chosen(&fitted.program, fitted.recompute, fitted.repeated)];
     }
-    let one = |checkpoint: &Checkpoint| {
+    let one = |checkpoint: &SnapshotLoop| {
         let place = line(checkpoint.span).map_or(String::new(), |line| format!(" in line {line}"));
-        let is_around = |other: &Checkpoint| {
+        let is_around = |other: &SnapshotLoop| {
             let (outer, inner) = (other.span, checkpoint.span);
             outer != inner && outer.start <= inner.start && inner.end <= outer.end
         };
         let kept = format!(
             "the loop{place} keeps {} for {}",
-            numbers::plural(checkpoint.slots, "snapshot"),
+            numbers::plural(checkpoint.snapshots, "snapshot"),
             numbers::plural(checkpoint.rounds, "round")
         );
         // How often it is run through in all depends on the loop around it, too; the multiple of the work
         // counts that.
-        if fitted.checkpoints.iter().any(is_around) {
+        if fitted.loops.iter().any(is_around) {
             return format!("{kept} for each round back of the loop around it");
         }
         format!(
@@ -281,7 +281,7 @@ pub(crate) fn kept_by(fitted: &FittedGradient, line: &dyn Fn(Span) -> Option<usi
             sweeps(checkpoint.fewest_rounds(), checkpoint.rounds)
         )
     };
-    let mut lines: Vec<String> = fitted.checkpoints.iter().map(one).collect();
+    let mut lines: Vec<String> = fitted.loops.iter().map(one).collect();
     lines.extend((fitted.repeated > 0).then(|| format!("{} outside of loops", again(fitted.repeated))));
     lines
 }
@@ -292,11 +292,11 @@ pub(crate) fn budget_json(
     fitted: &FittedGradient,
     line: &dyn Fn(Span) -> Option<usize>,
 ) -> Value {
-    let checkpoint = |checkpoint: &Checkpoint| {
+    let checkpoint = |checkpoint: &SnapshotLoop| {
         json!({
             "line": line(checkpoint.span),
             "rounds": checkpoint.rounds,
-            "slots": checkpoint.slots,
+            "slots": checkpoint.snapshots,
             "forward_rounds": checkpoint.forward_rounds(),
             "fewest_rounds": checkpoint.fewest_rounds(),
         })
@@ -309,7 +309,7 @@ pub(crate) fn budget_json(
         "work_is_exact": fitted.is_overhead_exact,
         "recompute": word(fitted.recompute),
         "repeated": fitted.repeated,
-        "checkpoints": fitted.checkpoints.iter().map(checkpoint).collect::<Vec<_>>(),
+        "checkpoints": fitted.loops.iter().map(checkpoint).collect::<Vec<_>>(),
     })
 }
 

@@ -233,7 +233,7 @@ impl FunctionBuilder {
         let next = body(self, params[0], &params[1..]);
         let block = self.close(&next);
         let args = [&[n], initial].concat();
-        self.emit_blocks(Op::For { descending: false, room: None }, &args, vec![block], &types)
+        self.emit_blocks(Op::For { descending: false, keep: None }, &args, vec![block], &types)
     }
 
     /// `body(state)` while `condition(state)`, from `initial`; gives the last state.
@@ -250,7 +250,7 @@ impl FunctionBuilder {
         let params = self.open(&types);
         let next = body(self, &params);
         let block = self.close(&next);
-        self.emit_blocks(Op::While { room: None }, initial, vec![head, block], &types)
+        self.emit_blocks(Op::While { keep: None }, initial, vec![head, block], &types)
     }
 
     /// The results of `then` if `condition` holds, else of `otherwise`.

@@ -8,7 +8,7 @@
 //! digits.
 //!
 //! A program that decides anything is run on numbers that pass the hook of decisions, so that steps which
-//! change one are told from those which do not. Where differences cannot tell, forward mode is asked beside
+//! change one are told from those which do not. Where differences cannot tell, forward mode is asked near
 //! the point.
 
 use std::cell::Cell;
@@ -35,7 +35,7 @@ pub struct Checked {
     /// budget.
     pub decisions: Option<Decisions>,
     /// Whether forward mode, where it was needed, was within the budget.
-    pub has_room: bool,
+    pub forward_fits: bool,
 }
 
 /// The comparison for one argument: the worst.
@@ -134,21 +134,22 @@ impl Checker<'_> {
         let limits = Limits { trap_nonfinite: false, ..*limits };
         let decisions = decisions(&self.value, inputs, self.wrt, &limits);
         let watched = std::mem::take(inputs).into_iter().map(|datum| converted(datum, Passive::new));
-        let has_room = Cell::new(true);
-        let mut tester = Tester { checker: self, inputs: watched.collect(), limits, has_room: &has_room };
+        let forward_fits = Cell::new(true);
+        let mut tester =
+            Tester { checker: self, inputs: watched.collect(), limits, forward_fits: &forward_fits };
         // A program without decisions is run on plain numbers, which is faster. What is decided by values at
-        // rest (`abs` at 0) may be decided otherwise beside the point.
+        // rest (`abs` at 0) may be decided otherwise near the point.
         let (_, seen) = decision::watch(|| self.value.run(&tester.inputs, &limits));
         let of_watched = (seen.count() > 0).then(|| tester.parts(gradient, progress));
         *inputs = tester.inputs.into_iter().map(|datum| converted(datum, Passive::primal)).collect();
         let parts = of_watched.unwrap_or_else(|| {
             let inputs_of = std::mem::take(inputs);
-            let mut tester = Tester { checker: self, inputs: inputs_of, limits, has_room: &has_room };
+            let mut tester = Tester { checker: self, inputs: inputs_of, limits, forward_fits: &forward_fits };
             let parts = tester.parts(gradient, progress);
             *inputs = tester.inputs;
             parts
         });
-        Checked { parts, decisions, has_room: has_room.get() }
+        Checked { parts, decisions, forward_fits: forward_fits.get() }
     }
 }
 
@@ -189,7 +190,7 @@ struct Tester<'a, R> {
     inputs: Vec<Datum<R>>,
     limits: Limits,
     /// Whether every run by forward mode was within the budget.
-    has_room: &'a Cell<bool>,
+    forward_fits: &'a Cell<bool>,
 }
 
 impl<R: Real> Tester<'_, R> {
@@ -235,7 +236,7 @@ impl<R: Real> Tester<'_, R> {
         let wrt = self.checker.wrt;
         let copied = self.inputs.iter().chain(wrt.iter().map(|&at| &self.inputs[at]));
         let Some(budget) = self.limits.budget.checked_sub(copied_bytes(copied, size_of::<f64>())) else {
-            self.has_room.set(false);
+            self.forward_fits.set(false);
             return None;
         };
         // What ends without tangents ends with them.
@@ -254,7 +255,7 @@ impl<R: Real> Tester<'_, R> {
             Ok(outputs) => outputs[1].as_real().filter(|slope| slope.is_finite()),
             Err(error) => {
                 let is_over = matches!(error.kind, RunErrorKind::OverBudget { .. });
-                self.has_room.set(self.has_room.get() && !is_over);
+                self.forward_fits.set(self.forward_fits.get() && !is_over);
                 None
             }
         }

@@ -39,8 +39,8 @@ mod verify;
 pub use builder::{FunctionBuilder, ProgramBuilder};
 pub use diagnostic::{Diagnostic, Place, Severity};
 pub use op::{
-    Axis, Comparison, Facts, FuncId, IntOp, Kind, Linalg, Linear, Literal, Logical, Narrow, Op, Reduction,
-    Room, Rule, Search,
+    Axis, Comparison, Facts, FuncId, IntOp, Keep, Kind, Linalg, Linear, Literal, Logical, Narrow, Op,
+    Reduction, Rule, Search,
 };
 pub use palinode_core::{Real, Scalar};
 pub use program::{Block, Function, Inst, Program, Value, ValueInfo, Values};

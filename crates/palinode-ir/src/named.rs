@@ -2,18 +2,18 @@
 
 /// Makes the enumeration, its list `ALL` and its `name`; of one whose values have fields, the last two.
 macro_rules! named {
-    ($(#[$meta:meta])* pub enum $of:ident { $($(#[$doc:meta])* $value:ident = $name:literal,)* }) => {
+    ($(#[$meta:meta])* $vis:vis enum $of:ident { $($(#[$doc:meta])* $value:ident = $name:literal,)* }) => {
         $(#[$meta])*
-        pub enum $of { $($(#[$doc])* $value,)* }
-        named! { $of: $($value = $name,)* }
+        $vis enum $of { $($(#[$doc])* $value,)* }
+        named! { $vis $of: $($value = $name,)* }
     };
-    ($of:ident: $($value:ident $({ $($field:ident: $is:literal),* })? = $name:literal,)*) => {
+    ($vis:vis $of:ident: $($value:ident $({ $($field:ident: $is:literal),* })? = $name:literal,)*) => {
         impl $of {
             /// Every one.
-            pub const ALL: [$of; [$($name),*].len()] = [$($of::$value $({ $($field: $is),* })?),*];
+            $vis const ALL: [$of; [$($name),*].len()] = [$($of::$value $({ $($field: $is),* })?),*];
 
-            /// How the text form calls it.
-            pub fn name(self) -> &'static str {
+            /// How it is written.
+            $vis fn name(self) -> &'static str {
                 match self {
                     $($of::$value $({ $($field: $is),* })? => $name,)*
                 }

@@ -119,6 +119,11 @@ impl Program {
         self.main().result_types()
     }
 
+    /// How many instructions are like this.
+    pub fn count(&self, is: impl Fn(&Inst) -> bool) -> usize {
+        self.functions.iter().map(|function| function.body.count(&is)).sum()
+    }
+
     /// How many instructions there are in all.
     pub fn size(&self) -> usize {
         self.functions.iter().map(|f| f.body.size()).sum()
@@ -191,6 +196,14 @@ impl Function {
         hasher.finish()
     }
 
+    /// Rewrites the body, with the function at hand, and numbers the values anew.
+    pub(crate) fn rewrite(&mut self, f: impl FnOnce(&mut Function, &mut Block)) {
+        let mut body = core::mem::take(&mut self.body);
+        f(self, &mut body);
+        self.body = body;
+        self.renumber();
+    }
+
     /// Numbers the values anew in the order of their definition and forgets those that nothing defines.
     pub fn renumber(&mut self) {
         const NONE: Value = Value(u32::MAX);
@@ -248,6 +261,13 @@ impl Block {
             inst.for_each_use(f);
         }
         self.results.iter().copied().for_each(&mut *f);
+    }
+
+    /// How many instructions here and inside are like this.
+    pub fn count(&self, is: impl Fn(&Inst) -> bool) -> usize {
+        let mut found = 0;
+        self.for_each_inst(&mut |inst| found += usize::from(is(inst)));
+        found
     }
 
     /// Calls `f` with every instruction here and inside, outer ones first.

@@ -1,4 +1,4 @@
-//! The order in which a sweep keeps states, computes them again, and goes back through rounds.
+//! The order in which a sweep keeps snapshots, computes states again, and goes back through rounds.
 //!
 //! Input: the number of rounds, and of states that may be kept. Output: actions; of
 //! [`palinode_core::schedule`], the binomial schedule, which advances least. Here a round is recorded and
@@ -15,26 +15,26 @@ pub(crate) enum Schedule {
     Stateless(u64),
 }
 
-fn number(slots: u64) -> u32 {
-    u32::try_from(slots).unwrap_or(u32::MAX)
+fn number(snapshots: u64) -> u32 {
+    u32::try_from(snapshots).unwrap_or(u32::MAX)
 }
 
-/// The schedule for so many rounds; with no slot, it has no state to go through.
-pub(crate) fn schedule(rounds: u64, slots: u64) -> Schedule {
-    match binomial(rounds, number(slots)) {
+/// The schedule for so many rounds; with no snapshot, it has no state to go through.
+pub(crate) fn schedule(rounds: u64, snapshots: u64) -> Schedule {
+    match binomial(rounds, number(snapshots)) {
         Ok(actions) => Schedule::Binomial(actions),
         Err(_) => Schedule::Stateless(rounds),
     }
 }
 
 /// The bytes that a schedule for so many rounds holds.
-pub(crate) fn schedule_bytes(rounds: u64, slots: u64) -> u64 {
-    binomial_bytes(number(slots.min(rounds.saturating_sub(1)))) as u64
+pub(crate) fn schedule_bytes(rounds: u64, snapshots: u64) -> u64 {
+    binomial_bytes(number(snapshots.min(rounds.saturating_sub(1)))) as u64
 }
 
 /// How many rounds are advanced through.
-pub(crate) fn advances(rounds: u64, slots: u64) -> u64 {
-    binomial_cost(rounds, number(slots)).map_or(0, |cost| cost.advanced)
+pub(crate) fn advances(rounds: u64, snapshots: u64) -> u64 {
+    binomial_cost(rounds, number(snapshots)).map_or(0, |cost| cost.advanced)
 }
 
 impl Iterator for Schedule {

@@ -108,7 +108,7 @@ pub struct Trace {
 pub enum TraceError {
     /// The code would take another way.
     #[error(
-        "PAL0280: decision number {number} of the traced code ({decision}) goes the other way for these inputs; trace again there"
+        "PAL0280: decision number {number} of the traced code ({decision}) comes out differently for these inputs; trace again there"
     )]
     OtherWay {
         /// Which decision, from 0.
@@ -319,11 +319,7 @@ impl Traced {
     }
 
     fn compare(comparison: Comparison, left: Traced, right: Traced) -> bool {
-        let outcome = match comparison {
-            Comparison::Less => left.value < right.value,
-            Comparison::LessEq => left.value <= right.value,
-            Comparison::Equal => left.value == right.value,
-        };
+        let outcome = comparison.holds(left.value, right.value);
         if let Some(scope) = left.step.or(right.step).map(|step| step.scope) {
             let decision =
                 Decision { comparison: comparison.name(), left: left.value, right: right.value, outcome };

@@ -42,6 +42,10 @@ fn rank(op: &Op, ty: Type, expected: u8) -> Result<(), Mismatch> {
     require(ty.rank == expected, || format!("`{}` needs an array of rank {expected}, not {ty}", op.name()))
 }
 
+fn array(op: &Op, ty: Type) -> Result<(), Mismatch> {
+    require(!ty.is_scalar(), || format!("`{}` needs an array, not {ty}", op.name()))
+}
+
 /// The common rank of elementwise operands.
 fn spread(op: &Op, args: &[Type]) -> Result<u8, Mismatch> {
     let rank = args.iter().map(|ty| ty.rank).max().unwrap_or(0);
@@ -68,9 +72,10 @@ fn ascending(op: &Op, axes: &[u8], rank: usize) -> Result<(), Mismatch> {
 }
 
 /// Checks an access and gives the rank of what it reaches.
-fn access(op: &Op, array: Type, axes: &[Axis], operands: &[Type]) -> Result<u8, Mismatch> {
-    require(usize::from(array.rank) == axes.len(), || {
-        format!("`{}` names {} axes of an array of rank {}", op.name(), axes.len(), array.rank)
+fn access(op: &Op, base: Type, axes: &[Axis], operands: &[Type]) -> Result<u8, Mismatch> {
+    array(op, base)?;
+    require(usize::from(base.rank) == axes.len(), || {
+        format!("`{}` names {} axes of an array of rank {}", op.name(), axes.len(), base.rank)
     })?;
     let expected = axes.iter().map(|axis| axis.operands()).sum::<usize>();
     require(operands.len() == expected, || {
@@ -165,7 +170,7 @@ pub fn result_types(op: &Op, args: &[Type]) -> Result<Vec<Type>, Mismatch> {
             one(Type::array(Elem::Int, 1))
         }
         Op::Broadcast(axes) => {
-            at_least(op, args, 1)?;
+            at_least(op, args, 2)?;
             ints(op, &args[1..], "a length")?;
             ascending(op, axes, args.len() - 1)?;
             require(axes.len() == usize::from(args[0].rank), || {
@@ -175,11 +180,15 @@ pub fn result_types(op: &Op, args: &[Type]) -> Result<Vec<Type>, Mismatch> {
         }
         Op::Reshape => {
             at_least(op, args, 1)?;
+            require(args.len() > 1 || !args[0].is_scalar(), || {
+                format!("`reshape` of {} to a number does nothing", args[0])
+            })?;
             ints(op, &args[1..], "a length")?;
             one(args[0].with_rank((args.len() - 1) as u8))
         }
         Op::Permute(axes) => {
             count(op, args, 1)?;
+            array(op, args[0])?;
             rank(op, args[0], axes.len() as u8)?;
             let mut sorted = axes.clone();
             sorted.sort_unstable();
@@ -232,7 +241,7 @@ pub fn result_types(op: &Op, args: &[Type]) -> Result<Vec<Type>, Mismatch> {
         Op::Pack(_) => {
             count(op, args, 1)?;
             real(op, args[0])?;
-            require(!args[0].is_scalar(), || format!("`{}` needs an array, not a number", op.name()))?;
+            array(op, args[0])?;
             one(Type::array(Elem::Int, 1))
         }
         Op::Unpack(_) => {

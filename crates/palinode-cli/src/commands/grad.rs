@@ -220,7 +220,7 @@ fn disagreement(session: &Session, checked: &Checked, rounding: Option<f64>) -> 
         problem = problem
             .note("the gradient follows the decisions that were taken; moving the arguments may change them");
     }
-    if !checked.has_room {
+    if !checked.forward_fits {
         problem = problem.note("these are differences alone, which noise may mislead: forward mode beside them takes more than the budget");
     }
     if session.json { Failed(Vec::new()) } else { problem.into() }
@@ -440,7 +440,7 @@ impl Answer<'_> {
             all["stops"] = self.stops.iter().map(|stop| stop.json(line(stop), &name)).collect();
         }
         if let Some(checked) = self.checked {
-            all["forward_mode_had_room"] = json!(checked.has_room);
+            all["forward_mode_had_room"] = json!(checked.forward_fits);
             all["decisions"] = checked.decisions.map_or(Value::Null, |seen| {
                 json!({
                     "count": seen.count(),
@@ -507,7 +507,7 @@ fn verdict_cell(part: &check::Part, look: Look) -> Cell<'static> {
 }
 
 fn decisions_line(checked: &Checked, look: Look) -> String {
-    let room = match checked.has_room {
+    let room = match checked.forward_fits {
         true => "",
         false => {
             "check    without forward mode, which takes more than the budget: where a slope jumps, differences alone may mislead\n"

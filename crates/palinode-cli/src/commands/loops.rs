@@ -6,7 +6,7 @@ mod watch;
 use palinode_core::points;
 use palinode_core::schedule::binomial;
 use palinode_ir::interp::{Code, Limits};
-use palinode_ir::plan::{self, Ahead, Checkpoint, Ladder, LoopWays, Sides, Target, Within};
+use palinode_ir::plan::{self, Ahead, Ladder, LoopWays, Sides, SnapshotLoop, Target, Within};
 use palinode_ir::{Span, passes, transform};
 use palinode_time::Verdict;
 use serde_json::{Value, json};
@@ -93,7 +93,7 @@ pub(crate) fn run(session: &mut Session, args: &LoopArgs) -> Result<(), Failed> 
     let stops = Stops::new(&watched.program, Some(&wrt)).run(&inputs, &within_limits);
     // What a log of every round takes, if that is known.
     let logs =
-        transform::value_and_grad_stored(&transform::with_room(&program, &|_| None), &wrt, &asked.storage)
+        transform::value_and_grad_stored(&transform::keeping(&program, &|_| None), &wrt, &asked.storage)
             .ok()
             .and_then(|derived| plan::predict(&passes::simplify(&derived), &inputs, REAL).ok());
     let answer =
@@ -214,7 +214,7 @@ impl Answer<'_> {
             ));
             return out;
         }
-        let checkpoint = Checkpoint { span: of.span, rounds: seen.rounds, slots: seen.slots };
+        let checkpoint = SnapshotLoop { span: of.span, rounds: seen.rounds, snapshots: seen.slots };
         out.push_str(&format!(
             "{}{} for {}, {}: {} forward sweeps (at best {})\n",
             label("schedule"),
@@ -256,7 +256,7 @@ impl Answer<'_> {
         let mut words = Vec::new();
         while slots < seen.rounds && words.len() < 5 {
             if slots != seen.slots {
-                let other = Checkpoint { span: of.span, rounds: seen.rounds, slots };
+                let other = SnapshotLoop { span: of.span, rounds: seen.rounds, snapshots: slots };
                 words.push(format!(
                     "{} snapshots ({}) {}",
                     numbers::count(slots),
@@ -306,7 +306,7 @@ impl Answer<'_> {
                 let differentiated = if self.watched.has_logs { Value::Null } else { json!(false) };
                 return json!({ "line": self.line(of.span), "kind": kind, "differentiated": differentiated });
             };
-            let checkpoint = Checkpoint { span: of.span, rounds: seen.rounds, slots: seen.slots };
+            let checkpoint = SnapshotLoop { span: of.span, rounds: seen.rounds, snapshots: seen.slots };
             // From the first round to the last.
             let norms = seen.health.norms().iter().rev().map(|&(_, norm)| value::number(norm));
             json!({

@@ -249,7 +249,7 @@ impl Answer<'_> {
     /// What loops with a budget keep as snapshots: no variable of the program, so no row of the table.
     fn snapshots(&self) -> String {
         let mut out = String::new();
-        for (at, kept) in self.main().prediction.snapshots.iter().filter(|kept| kept.slots > 0).enumerate() {
+        for (at, kept) in self.main().prediction.snapshots.iter().filter(|kept| kept.count > 0).enumerate() {
             let line = self.line(kept.span).map_or("a loop".to_string(), |line| format!("line {line}"));
             let label = if at == 0 { label("kept") } else { " ".repeat(9) };
             let mut parts = Vec::new();
@@ -264,7 +264,7 @@ impl Answer<'_> {
             }
             out.push_str(&format!(
                 "{label}{line} keeps {} for {}: {}\n",
-                numbers::plural(kept.slots, "snapshot"),
+                numbers::plural(kept.count, "snapshot"),
                 numbers::plural(kept.rounds, "round"),
                 parts.join(", ")
             ));
@@ -331,7 +331,7 @@ impl Answer<'_> {
                 json!({
                     "line": self.line(kept.span),
                     "rounds": kept.rounds,
-                    "slots": kept.slots,
+                    "slots": kept.count,
                     "number_bytes": kept.scalar_bytes,
                     "array_bytes_each": kept.array_bytes,
                 })

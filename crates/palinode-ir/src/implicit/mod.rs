@@ -293,7 +293,7 @@ impl<'a> Writer<'a> {
         let column = self.along(&args, unit);
         let next = self.b.emit(Op::Write(vec![Axis::All, Axis::At]), &[params[1], column, params[0]]);
         let block = self.b.close(&[next]);
-        let op = Op::For { descending: false, room: None };
+        let op = Op::For { descending: false, keep: None };
         self.b.emit_blocks(op, &[count, start], vec![block], &types[1..])[0]
     }
 

@@ -74,7 +74,7 @@ pub(super) fn function(equation: &Equation, map: &Function, by_unknowns: FuncId)
         Search::Newton => w.newton(&State::of(&params)),
     };
     let body = w.b.close(&next);
-    let last = w.b.emit_blocks(Op::While { room: None }, &initial, vec![head, body], &types);
+    let last = w.b.emit_blocks(Op::While { keep: None }, &initial, vec![head, body], &types);
     let State { x, change, bound, rounds, .. } = State::of(&last);
     let one = w.b.int(1);
     let vector = if w.is_number { w.b.fill(x, &[one]) } else { x };
@@ -229,7 +229,7 @@ impl Writer<'_> {
         let tries = self.after(params[2]);
         let body = self.b.close(&[part, size, tries]);
         let found =
-            self.b.emit_blocks(Op::While { room: None }, &[one, after, zero], vec![head, body], &types);
+            self.b.emit_blocks(Op::While { keep: None }, &[one, after, zero], vec![head, body], &types);
 
         let way = self.b.mul(step, found[0]);
         let x = self.b.sub(now.x, way);

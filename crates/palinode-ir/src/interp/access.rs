@@ -9,7 +9,7 @@ use super::error::RunErrorKind;
 use super::ledger::Memory;
 use super::store::{Buffer, Store};
 use super::trap;
-use super::value::{Array, Source, Val, mismatch, round32};
+use super::value::{Array, Source, Val, mismatch, round32, same_kind};
 use super::workspace::SHORT_LIST;
 use crate::op::Axis;
 
@@ -167,7 +167,7 @@ fn gather<T: Copy>(
     region: Region<'_>,
     memory: &mut Memory,
 ) -> Result<Store<T>, RunErrorKind> {
-    let mut made = Store::with_room("read", region.shape, memory)?;
+    let mut made = Store::with_capacity("read", region.shape, memory)?;
     let buffer = made.buffer();
     memory.stats.elements_filled += buffer.left() as u64;
     if store.in_chunks() {
@@ -201,10 +201,7 @@ pub(super) fn read<R: Real>(
         Array::Real(store) if is_scalar => Val::Real(single(store, &region, memory)),
         Array::Int(store) if is_scalar => Val::Int(single(store, &region, memory)),
         Array::Bool(store) if is_scalar => Val::Bool(single(store, &region, memory)),
-        Array::Real(store) => Val::from_reals(gather(store, region, memory)?),
-        Array::Int(store) => Val::from_ints(gather(store, region, memory)?),
-        Array::Bool(store) => Val::from_bools(gather(store, region, memory)?),
-        Array::Empty => unreachable!("an operand is present"),
+        array => same_kind!(array, store => gather(store, region, memory)?),
     })
 }
 

@@ -9,13 +9,13 @@ use super::error::RunErrorKind;
 use super::ledger::Memory;
 use super::store::{Buffer, Store, elements_of};
 use super::store_rule::is_identity;
-use super::value::{Array, Source, Val, length, mismatch, primal, unshared};
+use super::value::{Array, Source, Val, length, mismatch, primal, same_kind, unshared};
 use super::workspace::reduces_last;
 use crate::op::Reduction;
 
 pub(super) fn iota<R: Real>(args: &[Val<R>], memory: &mut Memory) -> Result<Val<R>, RunErrorKind> {
     let n = length("iota", args[0].int())?;
-    let mut made = Store::with_room("iota", vec![n], memory)?;
+    let mut made = Store::with_capacity("iota", vec![n], memory)?;
     (0..n as i64).for_each(|i| made.buffer().push(i));
     memory.stats.elements_filled += n as u64;
     Ok(Val::from_ints(made))
@@ -33,7 +33,7 @@ fn pick<T: Copy>(
     shape: Vec<usize>,
     memory: &Memory,
 ) -> Result<Store<T>, RunErrorKind> {
-    let mut made = Store::with_room(op, shape, memory)?;
+    let mut made = Store::with_capacity(op, shape, memory)?;
     let (data, buffer) = (store.data(), made.buffer());
     walk(steps, 0, &mut |at| buffer.push(data[at]));
     Ok(made)
@@ -47,12 +47,7 @@ fn picked<R: Real>(
     memory: &mut Memory,
 ) -> Result<Val<R>, RunErrorKind> {
     memory.stats.elements_filled += elements_of(op, &shape)? as u64;
-    Ok(match array {
-        Array::Real(store) => Val::from_reals(pick(op, store, steps, shape, memory)?),
-        Array::Int(store) => Val::from_ints(pick(op, store, steps, shape, memory)?),
-        Array::Bool(store) => Val::from_bools(pick(op, store, steps, shape, memory)?),
-        Array::Empty => unreachable!("an operand is present"),
-    })
+    Ok(same_kind!(array, store => pick(op, store, steps, shape, memory)?))
 }
 
 pub(super) fn broadcast<R: Real>(
@@ -158,7 +153,7 @@ fn concatenated<T: Copy>(
     memory: &Memory,
 ) -> Result<Store<T>, RunErrorKind> {
     let before: usize = shape[..axis].iter().product();
-    let mut made = Store::with_room("concat", shape, memory)?;
+    let mut made = Store::with_capacity("concat", shape, memory)?;
     for row in 0..before {
         for part in parts {
             let run: usize = part.shape[axis..].iter().product();
@@ -185,19 +180,16 @@ pub(super) fn concat<R: Real>(
         shape[axis] = shape[axis].saturating_add(other[axis]);
     }
     memory.stats.elements_filled += elements_of("concat", &shape)? as u64;
+    macro_rules! joined {
+        ($elements:ident, $from:ident) => {{
+            let parts: Vec<_> = args.iter().map(|arg| arg.array().$elements()).collect();
+            Val::$from(concatenated(&parts, axis, shape, memory)?)
+        }};
+    }
     Ok(match first {
-        Array::Real(_) => {
-            let parts: Vec<&Store<R>> = args.iter().map(|arg| arg.array().reals()).collect();
-            Val::from_reals(concatenated(&parts, axis, shape, memory)?)
-        }
-        Array::Int(_) => {
-            let parts: Vec<&Store<i64>> = args.iter().map(|arg| arg.array().ints()).collect();
-            Val::from_ints(concatenated(&parts, axis, shape, memory)?)
-        }
-        Array::Bool(_) => {
-            let parts: Vec<&Store<bool>> = args.iter().map(|arg| arg.array().bools()).collect();
-            Val::from_bools(concatenated(&parts, axis, shape, memory)?)
-        }
+        Array::Real(_) => joined!(reals, from_reals),
+        Array::Int(_) => joined!(ints, from_ints),
+        Array::Bool(_) => joined!(bools, from_bools),
         Array::Empty => unreachable!("an operand is present"),
     })
 }
@@ -232,13 +224,13 @@ pub(super) fn reduce<R: Real>(
         if shape.is_empty() {
             return Ok(Val::Real(combine(kind, data, how)));
         }
-        let mut made = Store::with_room(name, shape, memory)?;
+        let mut made = Store::with_capacity(name, shape, memory)?;
         let lane = |at: usize| &data[at * per_lane..(at + 1) * per_lane];
         (0..lanes).for_each(|at| made.buffer().push(combine(kind, lane(at), how)));
         return Ok(Val::from_reals(made));
     }
     let mut gathered: Buffer<R> = Buffer::workspace(name, per_lane, memory)?;
-    let mut made = Store::with_room(name, shape, memory)?;
+    let mut made = Store::with_capacity(name, shape, memory)?;
     walk(&kept, 0, &mut |base| {
         gathered.clear();
         walk(&lane, base, &mut |at| gathered.push(data[at]));
@@ -391,7 +383,7 @@ pub(super) fn matmul<R: Real>(
     if shape.is_empty() {
         return Ok(Val::Real(dot(0, 0)));
     }
-    let mut made = Store::with_room(OP, shape, memory)?;
+    let mut made = Store::with_capacity(OP, shape, memory)?;
     (0..n).for_each(|i| (0..m).for_each(|j| made.buffer().push(dot(i, j))));
     Ok(Val::from_reals(made))
 }
@@ -414,7 +406,7 @@ pub(super) fn outer<R: Real>(
 ) -> Result<Val<R>, RunErrorKind> {
     const OP: &str = "outer";
     let (x, y) = (args[0].array().reals().data(), args[1].array().reals().data());
-    let mut made = Store::with_room(OP, vec![x.len(), y.len()], memory)?;
+    let mut made = Store::with_capacity(OP, vec![x.len(), y.len()], memory)?;
     let buffer = made.buffer();
     for &x in x {
         if strong {

@@ -37,10 +37,10 @@ pub(crate) fn chunk_list(chunks: u64) -> u64 {
 }
 
 /// A sweep of so many rounds that keeps so many states with so many arrays each.
-pub(crate) fn sweep(rounds: u64, slots: u64, arrays: u64) -> u64 {
+pub(crate) fn sweep(rounds: u64, snapshots: u64, arrays: u64) -> u64 {
     let lists = if arrays == 0 { 0 } else { arrays.saturating_mul(REGISTER).saturating_add(8) };
-    let lists = slots.saturating_mul(lists);
-    SWEEP.saturating_add(schedule_bytes(rounds, slots)).saturating_add(lists)
+    let lists = snapshots.saturating_mul(lists);
+    SWEEP.saturating_add(schedule_bytes(rounds, snapshots)).saturating_add(lists)
 }
 
 /// What a snapshot takes besides the elements of the state, so that a limit in bytes is kept by all of it.

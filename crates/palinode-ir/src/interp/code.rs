@@ -10,7 +10,7 @@ use std::sync::Arc;
 use palinode_core::rules;
 
 use super::bookkeeping::Registers;
-use crate::op::{IntOp, Literal, Op, Room};
+use crate::op::{IntOp, Keep, Literal, Op};
 use crate::types::{Elem, Span, Type};
 
 /// The number of a register in its file.
@@ -54,362 +54,64 @@ pub(super) struct Operand {
     pub(super) take: bool,
 }
 
-/// One instruction. `d` is where the result goes; `a`, `b`, `c` are operands, `i`, `j`, `k` integers, `x` an
-/// element.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Ins {
-    Add {
-        d: Slot,
-        a: Slot,
-        b: Slot,
-    },
-    Sub {
-        d: Slot,
-        a: Slot,
-        b: Slot,
-    },
-    Mul {
-        d: Slot,
-        a: Slot,
-        b: Slot,
-    },
-    Div {
-        d: Slot,
-        a: Slot,
-        b: Slot,
-    },
-    StrongMul {
-        d: Slot,
-        a: Slot,
-        b: Slot,
-    },
-    Neg {
-        d: Slot,
-        a: Slot,
-    },
-    Map1 {
-        row: rules::Row,
-        d: Slot,
-        a: Slot,
-        parameter: i32,
-    },
-    Map2 {
-        row: rules::Row,
-        d: Slot,
-        a: Slot,
-        b: Slot,
-    },
-    Map3 {
-        row: rules::Row,
-        d: Slot,
-        a: Slot,
-        b: Slot,
-        c: Slot,
-    },
-    Round32 {
-        d: Slot,
-        a: Slot,
-    },
-    Stop {
-        d: Slot,
-        a: Slot,
-    },
-    SelectReal {
-        d: Slot,
-        c: Slot,
-        a: Slot,
-        b: Slot,
-    },
-    SelectInt {
-        d: Slot,
-        c: Slot,
-        a: Slot,
-        b: Slot,
-    },
-    SelectBool {
-        d: Slot,
-        c: Slot,
-        a: Slot,
-        b: Slot,
-    },
-    LessReal {
-        d: Slot,
-        a: Slot,
-        b: Slot,
-    },
-    LessEqReal {
-        d: Slot,
-        a: Slot,
-        b: Slot,
-    },
-    EqualReal {
-        d: Slot,
-        a: Slot,
-        b: Slot,
-    },
-    LessInt {
-        d: Slot,
-        a: Slot,
-        b: Slot,
-    },
-    LessEqInt {
-        d: Slot,
-        a: Slot,
-        b: Slot,
-    },
-    EqualInt {
-        d: Slot,
-        a: Slot,
-        b: Slot,
-    },
-    IntAdd {
-        d: Slot,
-        a: Slot,
-        b: Slot,
-    },
-    IntSub {
-        d: Slot,
-        a: Slot,
-        b: Slot,
-    },
-    IntMul {
-        d: Slot,
-        a: Slot,
-        b: Slot,
-    },
-    IntOther {
-        op: IntOp,
-        d: Slot,
-        a: Slot,
-        b: Slot,
-    },
-    And {
-        d: Slot,
-        a: Slot,
-        b: Slot,
-    },
-    Or {
-        d: Slot,
-        a: Slot,
-        b: Slot,
-    },
-    Not {
-        d: Slot,
-        a: Slot,
-    },
-    RealToInt {
-        d: Slot,
-        a: Slot,
-    },
-    IntToReal {
-        d: Slot,
-        a: Slot,
-    },
+/// Instructions that have the same fields stand together.
+macro_rules! instructions {
+    ($($($name:ident)+: $fields:tt;)*) => {
+        /// One instruction. `d` is where the result goes; `a`, `b`, `c` are operands, `i`, `j`, `k` integers,
+        /// `x` an element.
+        #[derive(Clone, Copy, Debug)]
+        pub(super) enum Ins {
+            $($($name $fields,)+)*
+            Return,
+        }
+    };
+}
 
-    MoveReal {
-        d: Slot,
-        a: Slot,
-    },
-    MoveInt {
-        d: Slot,
-        a: Slot,
-    },
-    MoveBool {
-        d: Slot,
-        a: Slot,
-    },
-    /// The array leaves `a`.
-    TakeArray {
-        d: Slot,
-        a: Slot,
-    },
-    /// The array is in both afterwards.
-    ShareArray {
-        d: Slot,
-        a: Slot,
-    },
-    Release {
-        a: Slot,
-    },
+instructions! {
+    Add Sub Mul Div StrongMul: { d: Slot, a: Slot, b: Slot };
+    Neg Round32 Stop: { d: Slot, a: Slot };
+    Map1: { row: rules::Row, d: Slot, a: Slot, parameter: i32 };
+    Map2: { row: rules::Row, d: Slot, a: Slot, b: Slot };
+    Map3: { row: rules::Row, d: Slot, a: Slot, b: Slot, c: Slot };
+    SelectReal SelectInt SelectBool: { d: Slot, c: Slot, a: Slot, b: Slot };
+    LessReal LessEqReal EqualReal LessInt LessEqInt EqualInt: { d: Slot, a: Slot, b: Slot };
+    IntAdd IntSub IntMul And Or: { d: Slot, a: Slot, b: Slot };
+    IntOther: { op: IntOp, d: Slot, a: Slot, b: Slot };
+    Not RealToInt IntToReal MoveReal MoveInt MoveBool: { d: Slot, a: Slot };
+    // The array leaves `a`.
+    TakeArray: { d: Slot, a: Slot };
+    // The array is in both afterwards.
+    ShareArray: { d: Slot, a: Slot };
+    Release: { a: Slot };
 
-    Jump {
-        to: Target,
-    },
-    JumpIfNot {
-        c: Slot,
-        to: Target,
-    },
-    /// Ends a round of a `while` and counts a step.
-    JumpBack {
-        to: Target,
-    },
-    ForUp {
-        k: Slot,
-        n: Slot,
-        end: Target,
-    },
-    ForDown {
-        k: Slot,
-        n: Slot,
-        end: Target,
-    },
-    NextUp {
-        k: Slot,
-        n: Slot,
-        body: Target,
-    },
-    NextDown {
-        k: Slot,
-        body: Target,
-    },
+    Jump: { to: Target };
+    JumpIfNot: { c: Slot, to: Target };
+    // Ends a round of a `while` and counts a step.
+    JumpBack: { to: Target };
+    ForUp ForDown: { k: Slot, n: Slot, end: Target };
+    NextUp: { k: Slot, n: Slot, body: Target };
+    NextDown: { k: Slot, body: Target };
 
-    ReadReal1 {
-        d: Slot,
-        a: Slot,
-        i: Slot,
-    },
-    ReadReal2 {
-        d: Slot,
-        a: Slot,
-        i: Slot,
-        j: Slot,
-    },
-    ReadInt1 {
-        d: Slot,
-        a: Slot,
-        i: Slot,
-    },
-    ReadInt2 {
-        d: Slot,
-        a: Slot,
-        i: Slot,
-        j: Slot,
-    },
-    ReadBool1 {
-        d: Slot,
-        a: Slot,
-        i: Slot,
-    },
-    WriteReal1 {
-        a: Slot,
-        i: Slot,
-        x: Slot,
-    },
-    WriteReal2 {
-        a: Slot,
-        i: Slot,
-        j: Slot,
-        x: Slot,
-    },
-    WriteInt1 {
-        a: Slot,
-        i: Slot,
-        x: Slot,
-    },
-    WriteInt2 {
-        a: Slot,
-        i: Slot,
-        j: Slot,
-        x: Slot,
-    },
-    WriteBool1 {
-        a: Slot,
-        i: Slot,
-        x: Slot,
-    },
-    AddAt1 {
-        a: Slot,
-        i: Slot,
-        x: Slot,
-    },
-    AddAt2 {
-        a: Slot,
-        i: Slot,
-        j: Slot,
-        x: Slot,
-    },
-    PushReal {
-        a: Slot,
-        x: Slot,
-    },
-    /// Pushes the registers that the function lists from `list` on.
-    PushReals {
-        a: Slot,
-        list: u32,
-        count: u32,
-    },
-    PushInt {
-        a: Slot,
-        x: Slot,
-    },
-    PushBool {
-        a: Slot,
-        x: Slot,
-    },
-    Dim {
-        d: Slot,
-        a: Slot,
-        axis: u32,
-    },
+    ReadReal1 ReadInt1 ReadBool1: { d: Slot, a: Slot, i: Slot };
+    ReadReal2 ReadInt2: { d: Slot, a: Slot, i: Slot, j: Slot };
+    WriteReal1 WriteInt1 WriteBool1 AddAt1: { a: Slot, i: Slot, x: Slot };
+    WriteReal2 WriteInt2 AddAt2: { a: Slot, i: Slot, j: Slot, x: Slot };
+    PushReal PushInt PushBool: { a: Slot, x: Slot };
+    // Pushes the registers that the function lists from `list` on.
+    PushReals: { a: Slot, list: u32, count: u32 };
+    Dim: { d: Slot, a: Slot, axis: u32 };
 
-    /// Checks lengths, makes the result arrays, counts elements with `k` below `n`.
-    Fused {
-        site: u32,
-        k: Slot,
-        n: Slot,
-        end: Target,
-    },
-    NextElement {
-        k: Slot,
-        n: Slot,
-        body: Target,
-    },
-    LoadReal {
-        d: Slot,
-        a: Slot,
-        k: Slot,
-    },
-    LoadInt {
-        d: Slot,
-        a: Slot,
-        k: Slot,
-    },
-    LoadBool {
-        d: Slot,
-        a: Slot,
-        k: Slot,
-    },
-    StoreReal {
-        a: Slot,
-        k: Slot,
-        x: Slot,
-    },
-    StoreInt {
-        a: Slot,
-        k: Slot,
-        x: Slot,
-    },
-    StoreBool {
-        a: Slot,
-        k: Slot,
-        x: Slot,
-    },
+    // Checks lengths, makes the result arrays, counts elements with `k` below `n`.
+    Fused: { site: u32, k: Slot, n: Slot, end: Target };
+    NextElement: { k: Slot, n: Slot, body: Target };
+    LoadReal LoadInt LoadBool: { d: Slot, a: Slot, k: Slot };
+    StoreReal StoreInt StoreBool: { a: Slot, k: Slot, x: Slot };
 
-    /// Begins the way back through a loop that kept nothing.
-    SweepStart {
-        site: u32,
-    },
-    /// Takes snapshots and restores them until a block is to run, and jumps there.
-    SweepNext {
-        site: u32,
-    },
-    General {
-        site: u32,
-    },
-    Call {
-        site: u32,
-    },
-    Return,
+    // Begins the reverse sweep through a loop that kept nothing.
+    SweepStart: { site: u32 };
+    // Takes snapshots and restores them until a block is to run, and jumps there.
+    SweepNext: { site: u32 };
+    General Call: { site: u32 };
 }
 
 /// An operation that is done by a kernel over whole arrays.
@@ -433,7 +135,7 @@ pub(super) struct CallSite {
 /// A sweep: where its state and cotangents are, and its blocks.
 #[derive(Clone, Debug)]
 pub(super) struct SweepSite {
-    pub(super) room: Room,
+    pub(super) keep: Keep,
     pub(super) rounds: Slot,
     pub(super) counter: Slot,
     pub(super) state: Vec<Place>,

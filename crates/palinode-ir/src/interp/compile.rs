@@ -193,7 +193,7 @@ impl<'a> Lower<'a> {
             Op::Const(_) => {}
             Op::For { descending, .. } => self.for_loop(inst, marks, *descending),
             Op::While { .. } => self.while_loop(inst, marks),
-            Op::Sweep { room } => self.sweep(inst, marks, *room),
+            Op::Sweep { keep } => self.sweep(inst, marks, *keep),
             Op::If => self.branches(inst, marks),
             Op::Call(callee) => {
                 let operands = self.operands(&inst.args, &marks.dies);
@@ -401,24 +401,18 @@ impl<'a> Lower<'a> {
 
 /// The instruction of a row of the rule table: its own, or one that looks the row up.
 fn map(rule: Rule, d: Slot, a: Slot, b: Slot, c: Slot) -> Ins {
-    let row = rule.row;
-    if row == rules::Row::Add {
-        Ins::Add { d, a, b }
-    } else if row == rules::Row::Subtract {
-        Ins::Sub { d, a, b }
-    } else if row == rules::Row::Multiply {
-        Ins::Mul { d, a, b }
-    } else if row == rules::Row::Divide {
-        Ins::Div { d, a, b }
-    } else if row == rules::Row::StrongMul {
-        Ins::StrongMul { d, a, b }
-    } else if row == rules::Row::Negate {
-        Ins::Neg { d, a }
-    } else {
-        match row.arity() {
-            1 => Ins::Map1 { row, d, a, parameter: rule.parameter },
+    let Rule { row, parameter } = rule;
+    match row {
+        rules::Row::Add => Ins::Add { d, a, b },
+        rules::Row::Subtract => Ins::Sub { d, a, b },
+        rules::Row::Multiply => Ins::Mul { d, a, b },
+        rules::Row::Divide => Ins::Div { d, a, b },
+        rules::Row::StrongMul => Ins::StrongMul { d, a, b },
+        rules::Row::Negate => Ins::Neg { d, a },
+        _ => match row.arity() {
+            1 => Ins::Map1 { row, d, a, parameter },
             2 => Ins::Map2 { row, d, a, b },
             _ => Ins::Map3 { row, d, a, b, c },
-        }
+        },
     }
 }

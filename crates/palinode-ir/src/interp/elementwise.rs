@@ -10,7 +10,7 @@ use palinode_core::{Real, rules};
 
 use super::error::RunErrorKind;
 use super::ledger::Memory;
-use super::scalar_ops::{compare_ints, compare_reals, integer};
+use super::scalar_ops::{compare_reals, integer};
 use super::store::{Store, elements_of};
 use super::trap;
 use super::value::{Array, Source, Val, from_int, mismatch, stop, to_int};
@@ -121,7 +121,7 @@ fn collect<T: Copy>(
     memory: &Memory,
     mut element: impl FnMut(usize) -> Result<T, RunErrorKind>,
 ) -> Result<Store<T>, RunErrorKind> {
-    let mut made = Store::with_room(op, shape, memory)?;
+    let mut made = Store::with_capacity(op, shape, memory)?;
     let buffer = made.buffer();
     for at in 0..buffer.left() {
         buffer.push(element(at)?);
@@ -148,44 +148,10 @@ fn zip<T: Copy>(data: &mut [T], a: Term<'_, T>, b: Term<'_, T>, f: impl Fn(T, T)
     }
 }
 
-/// The arithmetic rows as closures, so that each gets a loop of its own; the others are looked up for each
-/// element.
-macro_rules! with_row {
-    ($rule:expr, |$f:ident| $body:expr) => {{
-        let Rule { row, parameter } = $rule;
-        match row {
-            rules::Row::Add => {
-                let $f = |a: R, b: R| a + b;
-                $body
-            }
-            rules::Row::Subtract => {
-                let $f = |a: R, b: R| a - b;
-                $body
-            }
-            rules::Row::Multiply => {
-                let $f = |a: R, b: R| a * b;
-                $body
-            }
-            rules::Row::Divide => {
-                let $f = |a: R, b: R| a / b;
-                $body
-            }
-            rules::Row::StrongMul => {
-                let $f = |a: R, b: R| a.strong_mul(b);
-                $body
-            }
-            _ => {
-                let $f = |a: R, b: R| row.value(parameter, &[a, b]);
-                $body
-            }
-        }
-    }};
-}
-
 pub(super) fn map<R: Real>(
     rule: Rule,
-    args: &mut [Val<R>],
     over: Option<usize>,
+    args: &mut [Val<R>],
     trap: bool,
     memory: &mut Memory,
 ) -> Result<Val<R>, RunErrorKind> {
@@ -219,7 +185,18 @@ pub(super) fn map<R: Real>(
                 *place = row.value(parameter, &[a.get(at, *place)]);
             }),
         },
-        [a, b] => with_row!(rule, |f| zip(data, reals(a), reals(b), f)),
+        [a, b] => {
+            let (a, b) = (reals(a), reals(b));
+            // Arithmetic has loops of its own; the other rows are looked up for each element.
+            match row {
+                rules::Row::Add => zip(data, a, b, |a, b| a + b),
+                rules::Row::Subtract => zip(data, a, b, |a, b| a - b),
+                rules::Row::Multiply => zip(data, a, b, |a, b| a * b),
+                rules::Row::Divide => zip(data, a, b, |a, b| a / b),
+                rules::Row::StrongMul => zip(data, a, b, R::strong_mul),
+                _ => zip(data, a, b, |a, b| row.value(parameter, &[a, b])),
+            }
+        }
         [a, b, c] => {
             let (a, b, c) = (reals(a), reals(b), reals(c));
             data.iter_mut().enumerate().for_each(|(at, place)| {
@@ -234,8 +211,8 @@ pub(super) fn map<R: Real>(
 
 pub(super) fn int<R: Real>(
     op: IntOp,
-    args: &mut [Val<R>],
     over: Option<usize>,
+    args: &mut [Val<R>],
     memory: &mut Memory,
 ) -> Result<Val<R>, RunErrorKind> {
     let shape = begin(op.name(), args, over, memory)?;
@@ -257,15 +234,15 @@ pub(super) fn compare<R: Real>(
         collect(op.name(), shape, memory, |at| Ok(compare_reals(op, a.get(at), b.get(at))))?
     } else {
         let (a, b) = (args[0].ints(), args[1].ints());
-        collect(op.name(), shape, memory, |at| Ok(compare_ints(op, a.get(at), b.get(at))))?
+        collect(op.name(), shape, memory, |at| Ok(op.holds(a.get(at), b.get(at))))?
     };
     Ok(Val::from_bools(made))
 }
 
 pub(super) fn logical<R: Real>(
     op: Logical,
-    args: &mut [Val<R>],
     over: Option<usize>,
+    args: &mut [Val<R>],
     memory: &mut Memory,
 ) -> Result<Val<R>, RunErrorKind> {
     let shape = begin(op.name(), args, over, memory)?;
@@ -283,8 +260,8 @@ pub(super) fn logical<R: Real>(
 }
 
 pub(super) fn select<R: Real>(
-    args: &mut [Val<R>],
     over: Option<usize>,
+    args: &mut [Val<R>],
     memory: &mut Memory,
 ) -> Result<Val<R>, RunErrorKind> {
     const OP: &str = "select";
@@ -316,8 +293,8 @@ pub(super) fn select<R: Real>(
 /// Conversion between kinds; rounding to single precision is left to the caller.
 pub(super) fn convert<R: Real>(
     to: Elem,
-    args: &mut [Val<R>],
     over: Option<usize>,
+    args: &mut [Val<R>],
     memory: &mut Memory,
 ) -> Result<Val<R>, RunErrorKind> {
     const OP: &str = "convert";
@@ -344,8 +321,8 @@ pub(super) fn convert<R: Real>(
 }
 
 pub(super) fn stop_gradient<R: Real>(
-    args: &mut [Val<R>],
     over: Option<usize>,
+    args: &mut [Val<R>],
     memory: &mut Memory,
 ) -> Result<Val<R>, RunErrorKind> {
     const OP: &str = "stop_gradient";

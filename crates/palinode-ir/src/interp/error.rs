@@ -105,7 +105,7 @@ impl From<&[usize]> for Shape {
 pub enum RunErrorKind {
     /// Too few or too many inputs.
     #[error(
-        "the program takes {} but {given} were given; give one for each parameter of its entry", inputs(*expected)
+        "the program takes {} but {given} were passed; pass one for each parameter of its entry function", inputs(*expected)
     )]
     InputCount {
         /// How many the entry takes.
@@ -183,7 +183,7 @@ pub enum RunErrorKind {
     },
     /// A range that leaves its axis.
     #[error(
-        "{count} elements from {start} on, every {step}, leave axis {axis} of length {length}; move or shorten the range"
+        "{count} elements from {start} with step {step} do not fit into axis {axis} of length {length}; move or shorten the range"
     )]
     RangeOutOfBounds {
         /// The first index.
@@ -221,7 +221,7 @@ pub enum RunErrorKind {
         right: i64,
     },
     /// A division of integers by zero.
-    #[error("{} of {left} by zero; guard it with a comparison (a step of 0 never arrives)", spoken(op))]
+    #[error("{} of {left} by zero; guard it with a comparison (or use a step other than 0)", spoken(op))]
     IntegerDivisionByZero {
         /// The operation.
         op: &'static str,
@@ -246,7 +246,7 @@ pub enum RunErrorKind {
     },
     /// A loop is to be gone through backwards within fewer bytes than its first state takes.
     #[error(
-        "a state of this loop takes {needed} bytes, and {budget} are allowed for those that are kept; allow at least that many"
+        "one snapshot of this loop takes {needed} bytes, and its budget is {budget}; allow at least that many"
     )]
     SnapshotOverBudget {
         /// What is allowed.
@@ -256,7 +256,7 @@ pub enum RunErrorKind {
     },
     /// The search for a fixed point or a root used up its rounds.
     #[error(
-        "the search by {method} did not converge: after {rounds} rounds the last change is {change:.3e}, and {bound:.3e} was asked for; {advice}"
+        "the search by {method} did not converge: after {rounds} rounds the last change is {change:.3e}, above the tolerance of {bound:.3e}; {advice}"
     )]
     NotSettled {
         /// `picard`, `anderson` or `newton`.
@@ -297,8 +297,8 @@ pub enum RunErrorKind {
     },
     /// Newton met a matrix that it cannot divide by.
     #[error(
-        "Newton's method met a matrix of partials that it cannot divide by: {}; start elsewhere, remove what is redundant among \
-         the equations, or search `by anderson`",
+        "Newton's method met a matrix of partials that it cannot invert: {}; start elsewhere, remove redundant \
+         equations, or search `by anderson`",
         singular(*condition, *residual, *tolerance)
     )]
     SingularStep {
@@ -319,13 +319,17 @@ pub enum RunErrorKind {
         value: f64,
     },
     /// More steps than allowed.
-    #[error("gave up after {limit} loop rounds and calls; a loop may not end, or `Limits::steps` is too low")]
+    #[error(
+        "stopped after {limit} loop rounds and calls; a loop may be endless, or `Limits::steps` is too low"
+    )]
     StepLimit {
         /// The limit.
         limit: u64,
     },
     /// Calls nested deeper than allowed.
-    #[error("calls are nested deeper than {limit}; a recursion may not end, or `Limits::depth` is too low")]
+    #[error(
+        "calls are nested more deeply than {limit}; a recursion may not end, or `Limits::depth` is too low"
+    )]
     DepthLimit {
         /// The limit.
         limit: u32,
@@ -371,7 +375,7 @@ pub enum RunErrorKind {
     },
     /// A real that is no 64-bit integer even after truncation.
     #[error(
-        "{value:?} cannot become an integer; look at the operation before it, a division by a small number perhaps"
+        "{value:?} cannot become an integer; check the operation before it, perhaps a division by a small number"
     )]
     NotAnInteger {
         /// The number.

@@ -31,31 +31,13 @@ pub(super) fn apply<R: Real>(
         reuses(op, result, &free[..args.len()])
     };
     match op {
-        Op::Map(rule) => {
-            let over = over(args, Elem::F64);
-            out.push(elementwise::map(*rule, args, over, trap, memory)?);
-        }
-        Op::Int(op) => {
-            let over = over(args, Elem::Int);
-            out.push(elementwise::int(*op, args, over, memory)?);
-        }
+        Op::Map(rule) => out.push(elementwise::map(*rule, over(args, Elem::F64), args, trap, memory)?),
+        Op::Int(op) => out.push(elementwise::int(*op, over(args, Elem::Int), args, memory)?),
         Op::Compare(op) => out.push(elementwise::compare(*op, args, memory)?),
-        Op::Logical(op) => {
-            let over = over(args, Elem::Bool);
-            out.push(elementwise::logical(*op, args, over, memory)?);
-        }
-        Op::Select => {
-            let over = over(args, args[1].elem());
-            out.push(elementwise::select(args, over, memory)?);
-        }
-        Op::Convert(elem) => {
-            let over = over(args, *elem);
-            out.push(elementwise::convert(*elem, args, over, memory)?);
-        }
-        Op::StopGradient => {
-            let over = over(args, args[0].elem());
-            out.push(elementwise::stop_gradient(args, over, memory)?);
-        }
+        Op::Logical(op) => out.push(elementwise::logical(*op, over(args, Elem::Bool), args, memory)?),
+        Op::Select => out.push(elementwise::select(over(args, args[1].elem()), args, memory)?),
+        Op::Convert(elem) => out.push(elementwise::convert(*elem, over(args, *elem), args, memory)?),
+        Op::StopGradient => out.push(elementwise::stop_gradient(over(args, args[0].elem()), args, memory)?),
         Op::Settled(search) => {
             let over = reuses(op, Elem::F64, &[args[0].free()]);
             out.push(settled::settled(*search, args, over.is_some(), memory)?);

@@ -49,7 +49,7 @@ pub(super) fn pack<R: Real>(
         return Err(RunErrorKind::CarriesDerivative { op });
     }
     let words = data.chunks(narrow.per_word());
-    let mut made = Store::with_room(op, vec![words.len()], memory)?;
+    let mut made = Store::with_capacity(op, vec![words.len()], memory)?;
     for chunk in words {
         let word = chunk.iter().rev().fold(0u64, |word, &x| {
             word.checked_shl(width(narrow) as u32).unwrap_or(0) | bits(narrow, primal(x))
@@ -72,7 +72,7 @@ pub(super) fn unpack<R: Real>(
     if n > room {
         return Err(RunErrorKind::BadReshape { from: [room][..].into(), to: [n][..].into() });
     }
-    let mut made = Store::with_room(op, vec![n], memory)?;
+    let mut made = Store::with_capacity(op, vec![n], memory)?;
     let mask = u64::MAX >> (64 - width(narrow));
     for at in 0..n {
         let word = words[at / narrow.per_word()] as u64;

@@ -12,20 +12,7 @@ pub(crate) fn compare_reals<R: Real>(op: Comparison, a: R, b: R) -> bool {
     if const { R::DEPTH == 0 } {
         decision::compared_plainly(a.glance(), b.glance(), op == Comparison::Equal);
     }
-    match op {
-        Comparison::Less => a < b,
-        Comparison::LessEq => a <= b,
-        Comparison::Equal => a == b,
-    }
-}
-
-#[inline(always)]
-pub(crate) fn compare_ints(op: Comparison, a: i64, b: i64) -> bool {
-    match op {
-        Comparison::Less => a < b,
-        Comparison::LessEq => a <= b,
-        Comparison::Equal => a == b,
-    }
+    op.holds(a, b)
 }
 
 /// Integer arithmetic that wraps nowhere; division rounds down.

@@ -154,7 +154,7 @@ pub(super) struct Store<T> {
 
 impl<T: Copy> Store<T> {
     /// An array without its elements, to be pushed.
-    pub(super) fn with_room(
+    pub(super) fn with_capacity(
         op: &'static str,
         shape: Vec<usize>,
         memory: &Memory,
@@ -172,7 +172,7 @@ impl<T: Copy> Store<T> {
         value: T,
         memory: &Memory,
     ) -> Result<Store<T>, RunErrorKind> {
-        let mut store = Store::with_room(op, shape, memory)?;
+        let mut store = Store::with_capacity(op, shape, memory)?;
         let room = store.tail.left();
         store.tail.repeat(room, value);
         Ok(store)
@@ -185,14 +185,14 @@ impl<T: Copy> Store<T> {
         values: &[T],
         memory: &Memory,
     ) -> Result<Store<T>, RunErrorKind> {
-        let mut store = Store::with_room(op, shape, memory)?;
+        let mut store = Store::with_capacity(op, shape, memory)?;
         store.tail.append(values);
         Ok(store)
     }
 
     /// A copy in one buffer.
     pub(super) fn copied(&self, op: &'static str, memory: &Memory) -> Result<Store<T>, RunErrorKind> {
-        let mut copy = Store::with_room(op, self.shape.clone(), memory)?;
+        let mut copy = Store::with_capacity(op, self.shape.clone(), memory)?;
         self.chunks().for_each(|chunk| copy.tail.append(chunk));
         Ok(copy)
     }
@@ -435,7 +435,7 @@ mod tests {
     fn nothing_is_allocated_beyond_the_budget() {
         let beside = bookkeeping::array(2) as usize;
         let memory = Memory::new(Budget::from(1000 + beside), Record::Nothing);
-        let mut log: Store<f64> = Store::with_room("test", vec![0], &memory).unwrap();
+        let mut log: Store<f64> = Store::with_capacity("test", vec![0], &memory).unwrap();
         // 32 elements are 256 bytes, 64 are 512, 128 are 1024.
         for _ in 0..64 {
             log.push(1.0, &memory).unwrap();

@@ -13,23 +13,23 @@
 //! 5. Operands in chunks are brought into one buffer first, in the order of the operands: a fresh array takes
 //!    the place of the log in its register. Not where [`takes_chunks`] says so.
 //! 6. A sweep has a buffer for the scalars of its snapshots, one for each kind, as long as it runs:
-//!    [`slots_of`] times what the state has. A snapshot holds the arrays of the state, as a register does;
+//!    [`snapshots_of`] times what the state has. A snapshot holds the arrays of the state, as a register does;
 //!    against a limit an array that grew counts as [`most_held`]. If a snapshot would take all of them over a
 //!    limit in bytes, because states have become longer, all but the first are given up, the rounds that are
 //!    left are run once for the size of the largest state, and the sweep goes on from the first state with
-//!    [`slots_of_growing`] and buffers for them.
+//!    [`snapshots_of_growing`] and buffers for them.
 //! 7. While a kernel runs, its [`super::workspace`] is charged.
 //! 8. What is needed besides elements is charged by the rules of [`super::bookkeeping`], and results once
 //!    more when they are copied out, one after the other.
 
-use crate::op::{Kind, Op, Room};
+use crate::op::{Keep, Kind, Op};
 use crate::types::Elem;
 
 /// What a recorded run did, in order, as far as memory depends on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     /// A `for` starts and will run so many rounds.
-    Trips(u64),
+    Rounds(u64),
     /// The condition of an `if`, or of a round of a `while`.
     Holds(bool),
     /// A fresh array of so many elements: an input, a result, a copy. Chunks that an array grows by have
@@ -107,21 +107,21 @@ pub(crate) fn held_at_most(length: u64) -> u64 {
 
 /// How many snapshots a sweep of so many rounds has room for, if a state of so many values takes `each`
 /// bytes; if not even one fits, the bytes that there are. One round needs none, nor does a state of nothing.
-pub(crate) fn slots_of(room: Room, rounds: u64, values: usize, each: u64) -> Result<u64, u64> {
-    let slots = match room {
+pub(crate) fn snapshots_of(keep: Keep, rounds: u64, values: usize, each: u64) -> Result<u64, u64> {
+    let snapshots = match keep {
         _ if rounds <= 1 || values == 0 => 0,
         // Arrays that are empty, for now.
         _ if each == 0 => rounds,
-        Room::Slots(slots) => slots.max(1),
-        Room::Bytes(bytes) if bytes < each => return Err(bytes),
-        Room::Bytes(bytes) => bytes / each,
+        Keep::Snapshots(snapshots) => snapshots.max(1),
+        Keep::Bytes(bytes) if bytes < each => return Err(bytes),
+        Keep::Bytes(bytes) => bytes / each,
     };
-    Ok(slots.min(rounds))
+    Ok(snapshots.min(rounds))
 }
 
 /// How many snapshots `bytes` have room for, if the first state takes `first` of them and no other one more
 /// than `largest`.
-pub(crate) fn slots_of_growing(bytes: u64, first: u64, largest: u64) -> u64 {
+pub(crate) fn snapshots_of_growing(bytes: u64, first: u64, largest: u64) -> u64 {
     1 + bytes.saturating_sub(first) / largest.max(1)
 }
 

@@ -26,66 +26,83 @@ pub(super) enum Array<R> {
 const TYPED: &str = "the verifier: operands have the types that the operation needs";
 const PRESENT: &str = "an array is not used after it was taken";
 
-impl<R> Array<R> {
-    #[inline(always)]
-    pub(super) fn reals(&self) -> &Store<R> {
-        let Array::Real(store) = self else { wrong(self) };
-        store
-    }
+/// What each kind of elements has of its own.
+macro_rules! by_kind {
+    ($($kind:ident $T:ty: $get:ident $get_mut:ident $from:ident;)*) => {
+        impl<R> Array<R> {$(
+            #[inline(always)]
+            pub(super) fn $get(&self) -> &Store<$T> {
+                let Array::$kind(store) = self else { wrong(self) };
+                store
+            }
+        )*}
 
-    #[inline(always)]
-    pub(super) fn ints(&self) -> &Store<i64> {
-        let Array::Int(store) = self else { wrong(self) };
-        store
-    }
+        impl<R: Copy> Array<R> {$(
+            #[inline(always)]
+            pub(super) fn $get_mut(
+                &mut self,
+                op: &'static str,
+                memory: &mut Memory,
+            ) -> Result<&mut Store<$T>, RunErrorKind> {
+                let Array::$kind(store) = self else { wrong(self) };
+                unshared(store, op, memory)
+            }
+        )*}
 
-    #[inline(always)]
-    pub(super) fn bools(&self) -> &Store<bool> {
-        let Array::Bool(store) = self else { wrong(self) };
-        store
-    }
+        impl<R: Copy> Val<R> {$(
+            pub(super) fn $get(&self) -> Source<'_, $T> {
+                match self {
+                    Val::$kind(value) => Source::One(*value),
+                    Val::Array(array) => Source::Many(array.$get().data()),
+                    _ => unreachable!("{TYPED}"),
+                }
+            }
 
-    pub(super) fn shape(&self) -> &[usize] {
-        match self {
-            Array::Real(store) => &store.shape,
-            Array::Int(store) => &store.shape,
-            Array::Bool(store) => &store.shape,
-            Array::Empty => wrong(self),
+            pub(super) fn $from(store: Store<$T>) -> Val<R> {
+                Val::Array(Array::$kind(Rc::new(store)))
+            }
+        )*}
+    };
+}
+
+by_kind! {
+    Real R: reals reals_mut from_reals;
+    Int i64: ints ints_mut from_ints;
+    Bool bool: bools bools_mut from_bools;
+}
+
+/// The same of the elements of an array, whatever they are.
+macro_rules! of_any {
+    ($array:expr, $store:ident => $body:expr) => {
+        match $array {
+            Array::Real($store) => $body,
+            Array::Int($store) => $body,
+            Array::Bool($store) => $body,
+            Array::Empty => unreachable!("an array is not used after it was taken"),
         }
+    };
+}
+
+/// An array of the same kind of elements as another, made of those.
+macro_rules! same_kind {
+    ($array:expr, $store:ident => $made:expr) => {
+        match $array {
+            Array::Real($store) => Val::from_reals($made),
+            Array::Int($store) => Val::from_ints($made),
+            Array::Bool($store) => Val::from_bools($made),
+            Array::Empty => unreachable!("an array is not used after it was taken"),
+        }
+    };
+}
+pub(super) use same_kind;
+
+impl<R> Array<R> {
+    pub(super) fn shape(&self) -> &[usize] {
+        of_any!(self, store => &store.shape)
     }
 }
 
 impl<R: Copy> Array<R> {
-    #[inline(always)]
-    pub(super) fn reals_mut(
-        &mut self,
-        op: &'static str,
-        memory: &mut Memory,
-    ) -> Result<&mut Store<R>, RunErrorKind> {
-        let Array::Real(store) = self else { wrong(self) };
-        unshared(store, op, memory)
-    }
-
-    #[inline(always)]
-    pub(super) fn ints_mut(
-        &mut self,
-        op: &'static str,
-        memory: &mut Memory,
-    ) -> Result<&mut Store<i64>, RunErrorKind> {
-        let Array::Int(store) = self else { wrong(self) };
-        unshared(store, op, memory)
-    }
-
-    #[inline(always)]
-    pub(super) fn bools_mut(
-        &mut self,
-        op: &'static str,
-        memory: &mut Memory,
-    ) -> Result<&mut Store<bool>, RunErrorKind> {
-        let Array::Bool(store) = self else { wrong(self) };
-        unshared(store, op, memory)
-    }
-
     /// Brings an array in chunks into one buffer. Whoever else holds it keeps the chunks.
     #[inline]
     pub(super) fn flatten(&mut self, op: &'static str, memory: &mut Memory) -> Result<(), RunErrorKind> {
@@ -110,12 +127,7 @@ impl<R: Copy> Array<R> {
             }
             Ok(())
         }
-        match self {
-            Array::Real(store) => own(store, op, memory),
-            Array::Int(store) => own(store, op, memory),
-            Array::Bool(store) => own(store, op, memory),
-            Array::Empty => wrong(self),
-        }
+        of_any!(self, store => own(store, op, memory))
     }
 }
 
@@ -200,30 +212,6 @@ impl<R: Copy> Val<R> {
         }
     }
 
-    pub(super) fn reals(&self) -> Source<'_, R> {
-        match self {
-            Val::Real(value) => Source::One(*value),
-            Val::Array(array) => Source::Many(array.reals().data()),
-            Val::Int(_) | Val::Bool(_) => unreachable!("{TYPED}"),
-        }
-    }
-
-    pub(super) fn ints(&self) -> Source<'_, i64> {
-        match self {
-            Val::Int(value) => Source::One(*value),
-            Val::Array(array) => Source::Many(array.ints().data()),
-            Val::Real(_) | Val::Bool(_) => unreachable!("{TYPED}"),
-        }
-    }
-
-    pub(super) fn bools(&self) -> Source<'_, bool> {
-        match self {
-            Val::Bool(value) => Source::One(*value),
-            Val::Array(array) => Source::Many(array.bools().data()),
-            Val::Real(_) | Val::Int(_) => unreachable!("{TYPED}"),
-        }
-    }
-
     pub(super) fn int(&self) -> i64 {
         let Val::Int(value) = self else { unreachable!("{TYPED}") };
         *value
@@ -253,24 +241,10 @@ impl<R: Copy> Val<R> {
     /// The kind of an array that nothing else holds.
     pub(super) fn free(&self) -> Option<Elem> {
         let is_free = match self {
-            Val::Array(Array::Real(store)) => Rc::strong_count(store) == 1,
-            Val::Array(Array::Int(store)) => Rc::strong_count(store) == 1,
-            Val::Array(Array::Bool(store)) => Rc::strong_count(store) == 1,
             Val::Array(Array::Empty) | Val::Real(_) | Val::Int(_) | Val::Bool(_) => false,
+            Val::Array(array) => of_any!(array, store => Rc::strong_count(store) == 1),
         };
         is_free.then(|| self.elem())
-    }
-
-    pub(super) fn from_reals(store: Store<R>) -> Val<R> {
-        Val::Array(Array::Real(Rc::new(store)))
-    }
-
-    pub(super) fn from_ints(store: Store<i64>) -> Val<R> {
-        Val::Array(Array::Int(Rc::new(store)))
-    }
-
-    pub(super) fn from_bools(store: Store<bool>) -> Val<R> {
-        Val::Array(Array::Bool(Rc::new(store)))
     }
 
     /// An input, copied into memory of the run, without looking at its type.

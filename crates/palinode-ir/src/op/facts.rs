@@ -6,7 +6,7 @@
 
 use palinode_core::rules::Row;
 
-use super::{Comparison, FuncId, IntOp, Linalg, Literal, Logical, Narrow, Op, Reduction, Room, Search};
+use super::{Comparison, FuncId, IntOp, Keep, Linalg, Literal, Logical, Narrow, Op, Reduction, Search};
 use crate::types::Elem;
 
 /// What an operation does with its operands, as far as memory and control go.
@@ -234,9 +234,9 @@ operations! {
         [false, true].map(|strong| Op::Outer { strong }),
         plain(Kind::Makes).product(*strong).computes().again(Recompute::Elementwise);
     Op::Linalg(kind) => kind.name(), Linalg::ALL.map(Op::Linalg), linalg(*kind);
-    Op::For { .. } => "for", [Op::For { descending: false, room: None }], plain(Kind::Repeats(1));
-    Op::While { .. } => "while", [Op::While { room: None }], plain(Kind::Repeats(2));
-    Op::Sweep { .. } => "sweep", [Op::Sweep { room: Room::Slots(1) }], plain(Kind::Repeats(2));
+    Op::For { .. } => "for", [Op::For { descending: false, keep: None }], plain(Kind::Repeats(1));
+    Op::While { .. } => "while", [Op::While { keep: None }], plain(Kind::Repeats(2));
+    Op::Sweep { .. } => "sweep", [Op::Sweep { keep: Keep::Snapshots(1) }], plain(Kind::Repeats(2));
     Op::If => "if", [Op::If], plain(Kind::Branches);
     Op::Call(_) => "call", [Op::Call(FuncId(0))], plain(Kind::Calls);
     Op::Fused => "fused", [Op::Fused], plain(Kind::Fuses);

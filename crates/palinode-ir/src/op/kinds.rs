@@ -37,6 +37,18 @@ named! {
     }
 }
 
+impl Comparison {
+    /// Whether it holds.
+    #[inline(always)]
+    pub(crate) fn holds<T: PartialOrd>(self, a: T, b: T) -> bool {
+        match self {
+            Comparison::Less => a < b,
+            Comparison::LessEq => a <= b,
+            Comparison::Equal => a == b,
+        }
+    }
+}
+
 named! {
     /// Operations on truth values, elementwise.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -137,7 +149,7 @@ pub enum Linalg {
 }
 
 named! {
-    Linalg:
+    pub Linalg:
     Solve { transposed: false } = "solve",
     Solve { transposed: true } = "solve_t",
     SolveChecked { transposed: false, step: false } = "solve_checked",

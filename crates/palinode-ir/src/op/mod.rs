@@ -89,12 +89,12 @@ impl core::hash::Hash for Literal {
     }
 }
 
-/// How many states of a loop its way back may keep at once. A loop that has such a limit keeps no residuals
+/// How many snapshots of a loop its reverse sweep may keep at once. A loop that has such a limit keeps no residuals
 /// of its rounds: reverse mode makes an [`Op::Sweep`] of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Room {
+pub enum Keep {
     /// So many, the initial one included; 0 counts as 1.
-    Slots(u64),
+    Snapshots(u64),
     /// As many as fit into so many bytes; if not even one does, the run stops.
     Bytes(u64),
 }
@@ -196,23 +196,23 @@ pub enum Op {
     For {
         /// `k` runs from `n - 1` down to 0.
         descending: bool,
-        /// How much its way back may keep; nothing is said by default. It means nothing for the values.
-        room: Option<Room>,
+        /// How much its reverse sweep may keep; nothing is said by default. It means nothing for the values.
+        keep: Option<Keep>,
     },
     /// `(initial values...)` and two blocks `(carried values...)`: while the first gives true, the second
     /// makes the next values.
     While {
         /// As of [`Op::For`].
-        room: Option<Room>,
+        keep: Option<Keep>,
     },
     /// `(n, initial state..., initial cotangents...)` and two blocks, `advance (k, state...)` and
-    /// `back (k, state..., cotangents...)`: the way back through a loop of which nothing was kept. With `x`
+    /// `back (k, state..., cotangents...)`: the reverse sweep through a loop of which nothing was kept. With `x`
     /// the state, `x[k + 1] = advance(k, x[k])`; then `c = back(k, x[k], c)` for `k` from `n - 1` down to 0.
-    /// Gives the last `c`. How often a state is computed again depends on `room`; the result does not. A
+    /// Gives the last `c`. How often a state is computed again depends on `keep`; the result does not. A
     /// negative `n` counts as 0.
     Sweep {
-        /// How many states are kept at once.
-        room: Room,
+        /// How many snapshots are kept at once.
+        keep: Keep,
     },
     /// `(condition)` and two blocks without parameters: the results of the first if it holds, else of the
     /// second.
@@ -234,8 +234,8 @@ impl Op {
         Op::rule(rules::Row::Add)
     }
 
-    /// How much the way back through a loop may keep, if that is limited.
-    pub fn room(&self) -> Option<Room> {
-        if let Op::For { room, .. } | Op::While { room } = self { *room } else { None }
+    /// How much the reverse sweep through a loop may keep, if that is limited.
+    pub fn keep(&self) -> Option<Keep> {
+        if let Op::For { keep, .. } | Op::While { keep } = self { *keep } else { None }
     }
 }

@@ -4,6 +4,7 @@
 //! tokens, the column of comments at the ends of lines, and runs of empty lines. Laying out twice changes
 //! nothing more.
 
+use super::syntax::ast::BinaryOp;
 use super::syntax::lexer::{self, Kind, Token};
 use super::syntax::{KEYWORDS, parse};
 use crate::diagnostic::Diagnostic;
@@ -52,25 +53,7 @@ struct Layout<'a> {
 }
 
 fn is_operator(text: &str) -> bool {
-    matches!(
-        text,
-        "+" | "-"
-            | "*"
-            | "/"
-            | "//"
-            | "%"
-            | "^"
-            | "@"
-            | "<"
-            | "<="
-            | ">"
-            | ">="
-            | "=="
-            | "!="
-            | "and"
-            | "or"
-            | "·"
-    )
+    text == "·" || BinaryOp::ALL.iter().any(|op| op.name() == text)
 }
 
 fn is_assignment(text: &str) -> bool {

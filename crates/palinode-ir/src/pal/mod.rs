@@ -47,7 +47,7 @@ pub struct Model {
 /// A `budget` in the header of a loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LoopBudget {
-    /// How many bytes the states may take that are kept for the way back.
+    /// How many bytes the snapshots may take that are kept for the reverse sweep.
     pub bytes: u64,
     /// Where it is written: `budget 64KiB`.
     pub span: Span,

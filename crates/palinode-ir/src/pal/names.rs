@@ -4,16 +4,10 @@ use super::syntax::ast::{Block, Expr, ExprKind, Index, Over, Range, Stmt, StmtKi
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
-/// How a block assigns a variable that is defined outside it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Assigned {
-    /// As a whole, so that its lengths may change.
-    pub(crate) whole: bool,
-}
-
 /// The names that are assigned in a block and not defined there, in alphabetical order. Names of views
-/// defined in the block count as the names that they are views of.
-pub(crate) fn assigned(block: &Block) -> BTreeMap<Arc<str>, Assigned> {
+/// defined in the block count as the names that they are views of. Of each, whether it is assigned as a whole,
+/// so that its lengths may change.
+pub(crate) fn assigned(block: &Block) -> BTreeMap<Arc<str>, bool> {
     let mut scan = AssignedScan { locals: vec![BTreeMap::new()], found: BTreeMap::new() };
     scan.block(block);
     scan.found
@@ -22,7 +16,7 @@ pub(crate) fn assigned(block: &Block) -> BTreeMap<Arc<str>, Assigned> {
 struct AssignedScan {
     /// Names defined in the open blocks. A view of something outside carries the name of that.
     locals: Vec<BTreeMap<Arc<str>, Option<Arc<str>>>>,
-    found: BTreeMap<Arc<str>, Assigned>,
+    found: BTreeMap<Arc<str>, bool>,
 }
 
 impl AssignedScan {
@@ -48,7 +42,7 @@ impl AssignedScan {
         let Some(name) = root(target) else { return };
         if let Some(outside) = self.outside(name) {
             let whole = matches!(target.kind, ExprKind::Name(_)) && outside == *name;
-            self.found.entry(outside).or_default().whole |= whole;
+            *self.found.entry(outside).or_default() |= whole;
         }
     }
 

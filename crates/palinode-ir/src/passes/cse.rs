@@ -29,10 +29,7 @@ pub(super) fn cse_function(function: &mut Function) {
         known: FastMap::default(),
         stands: (0..function.values.len() as u32).map(Value).collect(),
     };
-    let mut body = core::mem::take(&mut function.body);
-    sharing.block(function, &mut body);
-    function.body = body;
-    function.renumber();
+    function.rewrite(|function, body| sharing.block(function, body));
 }
 
 /// The arrays whose memory a later version may take over.

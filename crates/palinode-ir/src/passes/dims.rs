@@ -27,8 +27,7 @@ pub(super) fn dims_function(function: &mut Function) {
     }
     let (mut found, concats) = find(function);
     add_sums(function, &mut found, concats);
-    apply(function, found);
-    function.renumber();
+    function.rewrite(|function, body| Writer { function, found }.block(body));
 }
 
 /// What is to be done.
@@ -132,13 +131,6 @@ fn add_sums(function: &mut Function, found: &mut Found, concats: Concats) {
         }
         found.sums.insert(length, terms);
     }
-}
-
-fn apply(function: &mut Function, found: Found) {
-    let mut body = core::mem::take(&mut function.body);
-    let mut writer = Writer { function, found };
-    writer.block(&mut body);
-    function.body = body;
 }
 
 struct Writer<'a> {

@@ -13,6 +13,7 @@ use palinode_core::rules::Row;
 use super::dce::{keep_parts, keep_swept};
 use super::each;
 use super::rewrite::{Enter, Rules, Writer, rewrite};
+use crate::interp::scalar_ops::integer;
 use crate::op::{Comparison, IntOp, Literal, Logical, Op, Rule};
 use crate::program::{Function, Inst, Program, Value};
 use crate::types::{Elem, Type};
@@ -148,47 +149,18 @@ fn real(rule: Rule, args: &[Literal]) -> Option<Literal> {
     finite.then_some(Literal::Real(value))
 }
 
-fn ints(args: &[Literal]) -> Option<(i64, i64)> {
+fn int(op: IntOp, args: &[Literal]) -> Option<Literal> {
     match args {
-        [Literal::Int(a), Literal::Int(b)] => Some((*a, *b)),
+        [Literal::Int(a), Literal::Int(b)] => integer(op, *a, *b).ok().map(Literal::Int),
         _ => None,
     }
 }
 
-/// Integer arithmetic as a run does it; `None` where a run stops.
-pub(super) fn evaluate_int(op: IntOp, a: i64, b: i64) -> Option<i64> {
-    match op {
-        IntOp::Add => a.checked_add(b),
-        IntOp::Sub => a.checked_sub(b),
-        IntOp::Mul => a.checked_mul(b),
-        IntOp::Div => {
-            let quotient = a.checked_div(b)?;
-            let exact_or_positive = a % b == 0 || (a < 0) == (b < 0);
-            Some(if exact_or_positive { quotient } else { quotient - 1 })
-        }
-        IntOp::Rem => {
-            let rest = a.checked_rem(b)?;
-            Some(if rest != 0 && (rest < 0) != (b < 0) { rest + b } else { rest })
-        }
-        IntOp::Min => Some(a.min(b)),
-        IntOp::Max => Some(a.max(b)),
-    }
-}
-
-fn int(op: IntOp, args: &[Literal]) -> Option<Literal> {
-    let (a, b) = ints(args)?;
-    evaluate_int(op, a, b).map(Literal::Int)
-}
-
 fn compare(op: Comparison, args: &[Literal]) -> Option<Literal> {
-    let holds = match (args, op) {
-        ([Literal::Int(a), Literal::Int(b)], Comparison::Less) => a < b,
-        ([Literal::Int(a), Literal::Int(b)], Comparison::LessEq) => a <= b,
-        ([Literal::Int(a), Literal::Int(b)], Comparison::Equal) => a == b,
-        ([Literal::Real(a), Literal::Real(b)], Comparison::Less) => a < b,
-        ([Literal::Real(a), Literal::Real(b)], Comparison::LessEq) => a <= b,
-        ([Literal::Real(a), Literal::Real(b)], Comparison::Equal) => a == b,
-        (_, Comparison::Less | Comparison::LessEq | Comparison::Equal) => return None,
+    let holds = match args {
+        [Literal::Int(a), Literal::Int(b)] => op.holds(a, b),
+        [Literal::Real(a), Literal::Real(b)] => op.holds(a, b),
+        _ => return None,
     };
     Some(Literal::Bool(holds))
 }

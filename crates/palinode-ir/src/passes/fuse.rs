@@ -31,10 +31,7 @@ pub(super) fn fuse_function(function: &mut Function) {
     }
     let mut uses = vec![0; function.values.len()];
     function.body.for_each_use(&mut |value| uses[value.index()] += 1);
-    let mut body = core::mem::take(&mut function.body);
-    fuse_block(function, &uses, &mut body);
-    function.body = body;
-    function.renumber();
+    function.rewrite(|function, body| fuse_block(function, &uses, body));
 }
 
 fn is_candidate(function: &Function, inst: &Inst) -> bool {
@@ -176,9 +173,7 @@ pub fn unfuse(program: &Program) -> Program {
 }
 
 pub(super) fn unfuse_function(function: &mut Function) {
-    let mut fused = false;
-    function.body.for_each_inst(&mut |inst| fused |= matches!(inst.op, Op::Fused));
-    if fused {
+    if function.body.count(|inst| inst.op == Op::Fused) > 0 {
         rewrite(function, &mut Unfuse);
     }
 }

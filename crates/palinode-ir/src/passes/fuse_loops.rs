@@ -42,10 +42,7 @@ pub(super) fn fuse_loops_function(function: &mut Function) {
     if !function.has_blocks() {
         return;
     }
-    let mut body = core::mem::take(&mut function.body);
-    fuse_block(function, &mut body);
-    function.body = body;
-    function.renumber();
+    function.rewrite(|function, body| fuse_block(function, body));
 }
 
 fn fuse_block(function: &Function, block: &mut Block) {

@@ -17,8 +17,8 @@
 use palinode_core::rules::{Domain, Row};
 
 use super::each;
+use crate::interp::scalar_ops::integer;
 use crate::op::{IntOp, Literal, Op, Rule};
-use crate::passes::fold::evaluate_int;
 use crate::program::{Block, Function, Inst, Program, Value};
 use crate::types::Elem;
 
@@ -32,12 +32,10 @@ pub(super) fn hoist_function(function: &mut Function) {
         return;
     }
     let count = function.values.len();
-    let mut body = core::mem::take(&mut function.body);
-    let mut hoist =
-        Hoist { function, depth: vec![0; count], ranges: vec![ANY; count], divisors: vec![false; count] };
-    hoist.block(&mut body, 0);
-    function.body = body;
-    function.renumber();
+    function.rewrite(|function, body| {
+        let (depth, ranges, divisors) = (vec![0; count], vec![ANY; count], vec![false; count]);
+        Hoist { function, depth, ranges, divisors }.block(body, 0);
+    });
 }
 
 /// The integers from the first to the second.
@@ -145,7 +143,7 @@ impl Hoist<'_> {
             return Some((0, d - 1));
         }
         // All others take their extremes at the corners.
-        let corners = [(a, c), (a, d), (b, c), (b, d)].map(|(x, y)| evaluate_int(op, x, y));
+        let corners = [(a, c), (a, d), (b, c), (b, d)].map(|(x, y)| integer(op, x, y).ok());
         let corners: Vec<i64> = corners.into_iter().collect::<Option<_>>()?;
         Some((*corners.iter().min()?, *corners.iter().max()?))
     }

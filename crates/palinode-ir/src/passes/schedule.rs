@@ -26,10 +26,7 @@ pub(super) fn schedule_function(function: &mut Function) {
     if !function.has_arrays() {
         return;
     }
-    let mut body = core::mem::take(&mut function.body);
-    schedule_block(function, &mut body);
-    function.body = body;
-    function.renumber();
+    function.rewrite(|function, body| schedule_block(function, body));
 }
 
 /// The arrays that an instruction reads and leaves alone, its blocks included. Who takes an array over, or

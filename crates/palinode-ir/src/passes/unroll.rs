@@ -32,7 +32,7 @@ struct Unroll;
 
 impl Rules for Unroll {
     fn apply(&mut self, w: &mut Writer<'_>, inst: &mut Inst) -> Option<Vec<Value>> {
-        let Op::For { descending, room: None } = inst.op else { return None };
+        let Op::For { descending, keep: None } = inst.op else { return None };
         let Some(Literal::Int(count)) = w.literal(inst.args[0]) else { return None };
         let body = &inst.blocks[0];
         let short = (1..=MAX_COUNT).contains(&count) && count as usize * body.size() <= MAX_SIZE;

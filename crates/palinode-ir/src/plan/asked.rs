@@ -5,9 +5,8 @@ use palinode_core::{Budget, points};
 use crate::interp::Datum;
 use crate::op::{Linalg, Op};
 use crate::passes;
-use crate::plan::{
-    FitError, FittedGradient, fit_gradient, fit_stored_gradient, rematerialize, smallest_gradient,
-};
+use crate::plan::fit::Searched;
+use crate::plan::{FitError, FittedGradient, rematerialize};
 use crate::program::Program;
 use crate::transform::{Choice, Recompute, Rounds, Storage};
 use crate::types::Elem;
@@ -127,21 +126,26 @@ impl Asked {
         if self.is_fixed { core::slice::from_ref(&self.storage.recompute) } else { &Recompute::ALL }
     }
 
-    /// Value and gradient with the least memory.
+    fn search<'a>(&'a self, of: Target<'a>) -> Searched<'a, f64> {
+        let (storage, is_stored) = (&self.storage, self.is_fixed);
+        let Target { program, wrt, inputs } = of;
+        Searched { program, wrt, inputs, real_bytes: REAL, storage, is_stored }
+    }
+
+    /// Value and gradient with the least memory: `prediction.heap` bytes are the smallest budget.
     ///
     /// # Errors
-    /// As [`smallest_gradient`].
+    /// If there is no gradient, or if its memory depends on data.
     pub fn smallest(&self, of: Target<'_>) -> Result<FittedGradient, FitError> {
-        smallest_gradient(of.program, of.wrt, of.inputs, REAL, &self.storage, self.is_fixed)
+        self.search(of).search(0)
     }
 
     /// Value and gradient within a budget.
     ///
     /// # Errors
-    /// As [`fit_gradient`].
+    /// As [`fit_gradient`](crate::plan::fit_gradient).
     pub fn fit(&self, of: Target<'_>, budget: Budget) -> Result<FittedGradient, FitError> {
-        let fit = if self.is_fixed { fit_stored_gradient } else { fit_gradient };
-        fit(of.program, of.wrt, of.inputs, REAL, &self.storage, budget)
+        self.search(of).within(budget)
     }
 }
 

@@ -4,15 +4,15 @@
 //! value and gradient that does the least work among those that fit, or a refusal that names the smallest
 //! budget that works. Tried are, in this order: keeping everything; computing more and more again in loops
 //! (`transform::Storage`); for each of these, computing values again outside of them (`remat`); and loops
-//! that keep a few states instead of something in each round (`checkpoint`).
+//! that keep a few snapshots instead of something in each round (`snapshots`).
 
 use palinode_core::Budget;
 
 use crate::interp::Datum;
 use crate::passes;
-use crate::plan::checkpoint::{Checkpoint, Checkpointed, Search};
 use crate::plan::effort::Effort;
 use crate::plan::remat::{rematerialize_from, rematerialize_within};
+use crate::plan::snapshots::{Search, SnapshotLoop, Snapshotted};
 use crate::plan::{Fitted, PlanError, Prediction, narrow_kept, predict};
 use crate::program::Program;
 use crate::transform::{Recompute, Storage, TransformError, value_and_grad_stored};
@@ -63,7 +63,7 @@ pub struct FittedGradient {
     /// How many operations outside of loops are repeated.
     pub repeated: usize,
     /// The loops that keep some of their states instead of something in each round.
-    pub checkpoints: Vec<Checkpoint>,
+    pub loops: Vec<SnapshotLoop>,
     /// Its work as a multiple of the work when everything is kept.
     pub overhead: f64,
     /// Whether that is so in every run; otherwise it depends on data, on which way branches go.
@@ -75,7 +75,7 @@ pub struct FittedGradient {
 impl FittedGradient {
     /// Whether nothing is computed again.
     pub fn keeps_everything(&self) -> bool {
-        self.recompute == Recompute::Nothing && self.repeated == 0 && self.checkpoints.is_empty()
+        self.recompute == Recompute::Nothing && self.repeated == 0 && self.loops.is_empty()
     }
 }
 
@@ -96,51 +96,20 @@ pub fn fit_gradient<R>(
     Searched { program, wrt, inputs, real_bytes, storage, is_stored: false }.within(budget)
 }
 
-/// As [`fit_gradient`], but loops compute again exactly what `storage` says; only outside of them something
-/// may be computed again to save memory.
-///
-/// # Errors
-/// As [`fit_gradient`].
-pub fn fit_stored_gradient<R>(
-    program: &Program,
-    wrt: &[usize],
-    inputs: &[Datum<R>],
-    real_bytes: usize,
-    storage: &Storage,
-    budget: Budget,
-) -> Result<FittedGradient, FitError> {
-    Searched { program, wrt, inputs, real_bytes, storage, is_stored: true }.within(budget)
-}
-
-/// As [`fit_gradient`], or as [`fit_stored_gradient`] if it `is_stored`, with the least memory:
-/// `prediction.heap` bytes are the smallest budget.
-///
-/// # Errors
-/// If there is no gradient, or if its memory depends on data.
-pub fn smallest_gradient<R>(
-    program: &Program,
-    wrt: &[usize],
-    inputs: &[Datum<R>],
-    real_bytes: usize,
-    storage: &Storage,
-    is_stored: bool,
-) -> Result<FittedGradient, FitError> {
-    Searched { program, wrt, inputs, real_bytes, storage, is_stored }.search(0)
-}
-
 /// A gradient that is searched for.
-struct Searched<'a, R> {
-    program: &'a Program,
-    wrt: &'a [usize],
-    inputs: &'a [Datum<R>],
-    real_bytes: usize,
-    storage: &'a Storage,
-    /// Whether loops compute again what `storage` says, and nothing else.
-    is_stored: bool,
+pub(super) struct Searched<'a, R> {
+    pub(super) program: &'a Program,
+    pub(super) wrt: &'a [usize],
+    pub(super) inputs: &'a [Datum<R>],
+    pub(super) real_bytes: usize,
+    pub(super) storage: &'a Storage,
+    /// Whether loops compute again exactly what `storage` says; then only outside of them something may be
+    /// computed again to save memory.
+    pub(super) is_stored: bool,
 }
 
 impl<R> Searched<'_, R> {
-    fn within(&self, budget: Budget) -> Result<FittedGradient, FitError> {
+    pub(super) fn within(&self, budget: Budget) -> Result<FittedGradient, FitError> {
         let limit = budget.bytes() as u64;
         let found = self.search(limit)?;
         if found.prediction.heap > limit {
@@ -150,7 +119,7 @@ impl<R> Searched<'_, R> {
     }
 
     /// The least work within a limit; the least memory if nothing is.
-    fn search(&self, limit: u64) -> Result<FittedGradient, FitError> {
+    pub(super) fn search(&self, limit: u64) -> Result<FittedGradient, FitError> {
         let &Searched { program, wrt, inputs, real_bytes, storage, is_stored } = self;
         let levels = if is_stored { core::slice::from_ref(&storage.recompute) } else { &Recompute::ALL[..] };
         let gradient_of = |program: &Program, recompute| -> Result<Program, FitError> {
@@ -163,11 +132,7 @@ impl<R> Searched<'_, R> {
         let all = predict(&kept, inputs, real_bytes)?;
         let effort = Effort::for_a_run(all.work);
         // What is computed again is chosen for loops only.
-        let has_loops = program.functions.iter().any(|function| {
-            let mut found = false;
-            function.body.for_each_inst(&mut |inst| found |= inst.op.repeats());
-            found
-        });
+        let has_loops = program.count(|inst| inst.op.repeats()) > 0;
         // Something is left for loops that keep states.
         effort.limit_to(0.5);
         let mut tried = Tried { limit, all: (all.work, all.heap, all.exact), best: None, smallest: None };
@@ -183,9 +148,9 @@ impl<R> Searched<'_, R> {
                 rematerialize_within(&made, inputs, real_bytes, limit, &effort)?
             };
             let Fitted { program, prediction, repeated, .. } = fitted;
-            tried.note(recompute, Checkpointed { program, prediction, repeated, loops: Vec::new() });
+            tried.note(recompute, Snapshotted { program, prediction, repeated, loops: Vec::new() });
         }
-        // Loops with checkpoints compute whole rounds again: that is worth a look if the others do not fit,
+        // Loops with snapshots compute whole rounds again: that is worth a look if the others do not fit,
         // or do much again.
         effort.limit_to(1.0);
         if !is_stored && !tried.is_good() {
@@ -233,8 +198,8 @@ impl Tried {
         self.best.as_ref().is_some_and(|best| best.overhead <= LITTLE)
     }
 
-    fn note(&mut self, recompute: Recompute, found: Checkpointed) {
-        let Checkpointed { program, prediction, repeated, loops } = found;
+    fn note(&mut self, recompute: Recompute, found: Snapshotted) {
+        let Snapshotted { program, prediction, repeated, loops } = found;
         let overhead = prediction.work / self.all.0.max(1.0);
         let (fits, heap) = (prediction.heap <= self.limit, prediction.heap);
         let is_exact = self.all.2 && prediction.exact;
@@ -243,7 +208,7 @@ impl Tried {
             prediction,
             recompute,
             repeated,
-            checkpoints: loops,
+            loops,
             overhead,
             is_overhead_exact: is_exact,
             store_all: bytes(self.all.1),

@@ -1,4 +1,4 @@
-//! A gradient in forward mode, number by number: it keeps nothing for the way back.
+//! A gradient in forward mode, number by number: it keeps nothing for the reverse sweep.
 
 use palinode_core::Budget;
 

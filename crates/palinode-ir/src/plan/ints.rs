@@ -1,8 +1,8 @@
-//! What is known of integers and truth values: lengths, trip counts and conditions follow from it.
+//! What is known of integers and truth values: lengths, numbers of rounds and conditions follow from it.
 //!
 //! Truth values are 0 and 1. `None` is a value that depends on data; of some of these a bound is known.
 
-use crate::interp::scalar_ops::{compare_ints, integer};
+use crate::interp::scalar_ops::integer;
 use crate::op::{IntOp, Literal, Logical, Op};
 use crate::plan::known::Thing;
 use crate::types::Type;
@@ -36,7 +36,7 @@ pub(super) fn scalar(op: &Op, args: &[Thing], result: Type) -> Thing {
             None => return bounded(*op, args[0], args[1]),
         },
         Op::Compare(_) if matches!(args[0], Thing::Real) => None,
-        Op::Compare(op) => both().map(|(a, b)| i64::from(compare_ints(*op, a, b))),
+        Op::Compare(op) => both().map(|(a, b)| i64::from(op.holds(a, b))),
         Op::Logical(Logical::Not) => int(0).map(|a| 1 - a),
         // One side may decide.
         Op::Logical(Logical::And) => match (int(0), int(1)) {

@@ -14,34 +14,25 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
+use crate::named::named;
 use crate::op::{FuncId, Op};
 use crate::plan::Prediction;
 use crate::plan::narrow::turn;
 use crate::program::{Block, Function, Inst, Program, Value};
 use crate::types::{Span, Type};
 
-/// What kind of state a value is (seed "Memory and State").
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum StateKind {
-    /// Exists during one run: temporaries, residuals, cotangents.
-    Ephemeral,
-    /// Outlives runs: parameters, the state of an optimizer.
-    Persistent,
-    /// Shared by everything: random keys.
-    Global,
-    /// Belongs to the world: data that was read, effects.
-    External,
-}
-
-impl StateKind {
-    /// As a word.
-    pub fn name(self) -> &'static str {
-        match self {
-            StateKind::Ephemeral => "ephemeral",
-            StateKind::Persistent => "persistent",
-            StateKind::Global => "global",
-            StateKind::External => "external",
-        }
+named! {
+    /// What kind of state a value is (seed "Memory and State").
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum StateKind {
+        /// Exists during one run: temporaries, residuals, cotangents.
+        Ephemeral = "ephemeral",
+        /// Outlives runs: parameters, the state of an optimizer.
+        Persistent = "persistent",
+        /// Shared by everything: random keys.
+        Global = "global",
+        /// Belongs to the world: data that was read, effects.
+        External = "external",
     }
 }
 

@@ -14,7 +14,7 @@
 //! | `asked`, `ahead` | what is asked of memory, and all that is planned for it before the first run |
 //! | `ladder` | which budgets a refusal names |
 //! | `ways`, `forward` | what is tried, one after the other, where memory depends on data or snapshots of loops are watched |
-//! | `checkpoint` | loops that keep a few states instead of logs |
+//! | `snapshots` | loops that keep a few snapshots instead of logs |
 //! | `narrow` | arrays that wait in fewer bits, if asked for |
 //! | `remat`, `cost` | values that are computed again instead of kept |
 //! | `effort` | how long a search may take |
@@ -27,7 +27,6 @@
 mod ahead;
 mod asked;
 mod buffers;
-mod checkpoint;
 mod copies;
 mod cost;
 mod effort;
@@ -41,6 +40,7 @@ mod lifetimes;
 mod narrow;
 mod remat;
 mod sizes;
+mod snapshots;
 mod steady;
 mod walk;
 mod ways;
@@ -53,15 +53,15 @@ use crate::program::{Program, Value};
 use crate::types::{Elem, Span};
 pub use ahead::{Ahead, Sides, Unplanned, Within};
 pub use asked::{Asked, Beside, Target, Values, less, simplified, values};
-pub use checkpoint::Checkpoint;
 pub use copies::Because;
 use effort::Effort;
-pub use fit::{FitError, FittedGradient, fit_gradient, fit_stored_gradient, smallest_gradient};
+pub use fit::{FitError, FittedGradient, fit_gradient};
 pub use forward::Forward;
 pub use ladder::{Ladder, Least, Works, handy};
 pub use lifetimes::{Lifetime, Lifetimes, Point, StateKind, lifetimes};
 pub use narrow::{narrow_kept, narrowing_error};
 pub use remat::{Fitted, rematerialize};
+pub use snapshots::SnapshotLoop;
 use walk::{Stop, Walk};
 pub use ways::{Kept, LoopWay, LoopWays, Way, Ways, counter, derived, least_counted, to_count};
 
@@ -80,7 +80,7 @@ pub enum PlanError {
         span: Span,
     },
     /// The record belongs to another program or to other inputs.
-    #[error("PAL0411: the recorded run did something else than the program: {what}")]
+    #[error("PAL0411: the recorded run does not fit the program: {what}")]
     Diverged {
         /// What the walk did not expect.
         what: &'static str,
@@ -97,7 +97,7 @@ pub enum PlanError {
     },
     /// A loop is to be gone through backwards within fewer bytes than its first state takes.
     #[error(
-        "PAL0278: a state of this loop takes {needed} bytes, and {budget} are allowed for those that are kept; allow at least that many"
+        "PAL0278: one snapshot of this loop takes {needed} bytes, and its budget is {budget}; allow at least that many"
     )]
     SnapshotOverBudget {
         /// What is allowed.
@@ -109,12 +109,12 @@ pub enum PlanError {
     },
     /// The rounds of loops are unlike each other, and a plan would take longer than the run.
     #[error(
-        "PAL0414: the rounds of a loop are unlike each other, so that a plan would take longer than the run; run it with a budget instead, which stops it in time"
+        "PAL0414: the rounds of a loop all differ, so a plan would take longer than the run; run it with a budget instead, which stops it in time"
     )]
     TooLong,
     /// Calls are nested deeper than a plan can follow.
     #[error(
-        "PAL0413: calls are nested deeper than {limit}, too deep for a plan; run it with a budget instead, which stops it in time"
+        "PAL0413: calls are nested more deeply than {limit}, too deep for a plan; run it with a budget instead, which stops it in time"
     )]
     TooDeep {
         /// The limit.
@@ -154,18 +154,18 @@ pub struct Snapshots {
     pub span: Span,
     /// Its rounds.
     pub rounds: u64,
-    /// How many states are kept.
-    pub slots: u64,
+    /// How many there are.
+    pub count: u64,
     /// The bytes of the numbers of all of them, which have a buffer of their own.
     pub scalar_bytes: u64,
-    /// The bytes of the arrays of one state. Those that a round leaves alone are shared.
+    /// The bytes of the arrays of one of them. Those that a round leaves alone are shared.
     pub array_bytes: u64,
 }
 
 impl Snapshots {
     /// The bytes of all of them, if nothing is shared.
     pub fn bytes(&self) -> u64 {
-        self.scalar_bytes.saturating_add(self.slots.saturating_mul(self.array_bytes))
+        self.scalar_bytes.saturating_add(self.count.saturating_mul(self.array_bytes))
     }
 }
 
@@ -226,7 +226,7 @@ pub struct Prediction {
     pub shapes: BTreeMap<(FuncId, Value), Vec<u64>>,
     /// Loops that keep something in each round.
     pub growth: Vec<Growth>,
-    /// Loops that keep some states and compute the others again; of one that runs several times, the most.
+    /// Loops that keep some snapshots and compute the other states again; of one that runs several times, the most.
     pub snapshots: Vec<Snapshots>,
     /// Updates that copy.
     pub copies: Vec<Copied>,
@@ -235,7 +235,7 @@ pub struct Prediction {
 /// Predicts the memory of a run with inputs of these shapes, on numbers of `real_bytes` bytes (8 for `f64`).
 ///
 /// # Errors
-/// If a length, a trip count or the depth of a recursion depends on data, or if the inputs are not what the
+/// If a length, a number of rounds or the depth of a recursion depends on data, or if the inputs are not what the
 /// program takes.
 pub fn predict<R>(
     program: &Program,

@@ -1,4 +1,4 @@
-//! Arrays that wait for the way back, in fewer bits.
+//! Arrays that wait for the reverse sweep, in fewer bits.
 //!
 //! Input: the program of a value and its gradient, and the variables to narrow. Output: a program in which
 //! such an array, once it is not used forwards any more, is packed, and unpacked where it is first used

@@ -8,7 +8,7 @@
 //! there, that a repeatable operation made before and that something uses afterwards, take the one with the
 //! least work per byte freed; repeat its operation right before the first use after the peak, and what it
 //! needs in turn if that is no longer there. A value that was repeated is a value like any other and may be
-//! chosen again, so that the result ranges from keeping everything to checkpoints within checkpoints. This is
+//! chosen again, so that the result ranges from keeping everything to snapshots within snapshots. This is
 //! the greedy scheme of Kirisame et al., *Dynamic tensor rematerialization* (2021), done ahead of time with
 //! exact sizes. Where there are many such arrays (code without loops, by the thousand), a step takes several
 //! of them that do not need each other: there are no more steps than for a short program.

@@ -2,7 +2,7 @@
 //!
 //! Two questions. Of the walk ([`Round`]): did two rounds allocate the same, did what they carry change by
 //! the same, and is it arranged in memory the same way afterwards? Of the text ([`courses`]): does nothing
-//! that depends on the round's number decide a length, a trip count or a branch, and are the integers that go
+//! that depends on the round's number decide a length, a number of rounds or a branch, and are the integers that go
 //! from round to round sums of each other and of constant multiples?
 //!
 //! Then every later round is like these. For the memory that is clear: a round finds the same arrangement
@@ -270,7 +270,7 @@ impl Check<'_> {
     }
 }
 
-/// The operands that decide a length, a trip count or a branch.
+/// The operands that decide a length, a number of rounds or a branch.
 fn decides(function: &Function, inst: &Inst) -> Vec<Value> {
     let is_array = |arg: &Value| !function.ty(*arg).is_scalar();
     let named = |each: &[Length]| {

@@ -2,7 +2,7 @@
 //!
 //! Input: a program, the shapes of its inputs, and how to find out what depends on data: from the events of a
 //! real run, or not at all. Output: peak bytes, what is live at the peak, and the copies that remain. It
-//! follows the memory model that `interp` states, so for the same trip counts it predicts a real run exactly,
+//! follows the memory model that `interp` states, so for the same numbers of rounds it predicts a real run exactly,
 //! allocation by allocation.
 //!
 //! A `for` whose rounds are alike is not walked to its end (`loops.rs`): three rounds, a jump that lets the
@@ -92,9 +92,8 @@ pub(super) struct Walk<'p> {
 /// Which functions hold no array and no snapshots, and call none that does.
 fn scalar_functions(program: &Program) -> Vec<bool> {
     let holds_none = |function: &Function| {
-        let mut sweeps = false;
-        function.body.for_each_inst(&mut |inst| sweeps |= matches!(inst.op, Op::Sweep { .. }));
-        !sweeps && function.values.iter().all(|value| value.ty.is_scalar())
+        let sweeps = function.body.count(|inst| matches!(inst.op, Op::Sweep { .. }));
+        sweeps == 0 && function.values.iter().all(|value| value.ty.is_scalar())
     };
     let mut scalar: Vec<bool> = program.functions.iter().map(holds_none).collect();
     let callees: Vec<Vec<usize>> = program.functions.iter().map(Function::callees).collect();
@@ -407,7 +406,7 @@ impl<'p> Walk<'p> {
         match &inst.op {
             Op::For { descending, .. } => self.for_loop(inst, marks, *descending),
             Op::While { .. } => self.while_loop(inst, marks),
-            Op::Sweep { room } => self.sweep(inst, marks, *room),
+            Op::Sweep { keep } => self.sweep(inst, marks, *keep),
             Op::If => self.branch(inst, marks),
             Op::Call(callee) => {
                 let args = self.fetch(&inst.args, &marks.dies);

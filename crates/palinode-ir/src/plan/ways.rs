@@ -11,7 +11,7 @@ use std::rc::Rc;
 use palinode_core::{Budget, points};
 
 use crate::interp::{Code, Limits, RunError, RunErrorKind};
-use crate::op::{Op, Room};
+use crate::op::{Keep, Op};
 use crate::passes;
 use crate::plan::ahead::Within;
 use crate::plan::asked::{Asked, REAL, Target, simplified};
@@ -109,8 +109,8 @@ impl<'a> Ways<'a> {
             Next::Part(at) => {
                 self.next = if at + 1 < PARTS.len() { Next::Part(at + 1) } else { Next::Forwards };
                 let bytes = self.budget.bytes() / PARTS[at];
-                let limit = |inst: &Inst| inst.op.room().or(Some(Room::Bytes(bytes as u64)));
-                let limited = transform::with_room(self.of.program, &limit);
+                let limit = |inst: &Inst| inst.op.keep().or(Some(Keep::Bytes(bytes as u64)));
+                let limited = transform::keeping(self.of.program, &limit);
                 back(&limited, levels[levels.len() - 1], Kept::Snapshots(bytes))
             }
             Next::Forwards if self.asked.may_go_forwards => {
@@ -146,11 +146,7 @@ impl<'a> Ways<'a> {
 
 /// Whether the source says what a loop may keep.
 fn has_own_budget(program: &Program, of: Span) -> bool {
-    let mut found = false;
-    for function in &program.functions {
-        function.body.for_each_inst(&mut |inst| found |= inst.span == of && inst.op.room().is_some());
-    }
-    found
+    program.count(|inst| inst.span == of && inst.op.keep().is_some()) > 0
 }
 
 /// The values, to count the rounds of their loops; nothing if loops of functions that are called decide.
@@ -194,7 +190,7 @@ pub fn least_counted(asked: &Asked, of: Target<'_>, limits: &Limits) -> Option<u
 /// How many snapshots of a loop are kept where nothing is said.
 const SNAPSHOTS: u64 = 10;
 
-/// A way back through loops that keep snapshots.
+/// A reverse sweep through loops that keep snapshots.
 pub struct LoopWay {
     /// The program with what its loops keep.
     pub program: Program,
@@ -204,7 +200,7 @@ pub struct LoopWay {
     pub planned: Option<Program>,
 }
 
-/// The ways back through loops of which snapshots are kept, so that they can be watched.
+/// The reverse sweeps through loops of which snapshots are kept, so that they can be watched.
 pub struct LoopWays<'a> {
     /// What is asked.
     pub asked: &'a Asked,
@@ -219,8 +215,8 @@ impl LoopWays<'_> {
         self.loops.contains(&inst.span)
     }
 
-    fn way(&self, storage: Storage, limit: &dyn Fn(&Inst) -> Option<Room>) -> LoopWay {
-        LoopWay { program: transform::with_room(self.of.program, limit), storage, planned: None }
+    fn way(&self, storage: Storage, limit: &dyn Fn(&Inst) -> Option<Keep>) -> LoopWay {
+        LoopWay { program: transform::keeping(self.of.program, limit), storage, planned: None }
     }
 
     /// What loops compute again at most.
@@ -242,11 +238,11 @@ impl LoopWays<'_> {
     fn small(&self) -> Vec<LoopWay> {
         let of_watched = |snapshots: u64| {
             let limit =
-                |inst: &Inst| inst.op.room().or(self.is_watched(inst).then_some(Room::Slots(snapshots)));
+                |inst: &Inst| inst.op.keep().or(self.is_watched(inst).then_some(Keep::Snapshots(snapshots)));
             self.way(self.most_again(), &limit)
         };
         let mut ways = [SNAPSHOTS, 3, 1].map(of_watched).into_iter().collect::<Vec<_>>();
-        ways.push(self.way(self.most_again(), &|inst| inst.op.room().or(Some(Room::Slots(1)))));
+        ways.push(self.way(self.most_again(), &|inst| inst.op.keep().or(Some(Keep::Snapshots(1)))));
         ways
     }
 
@@ -256,42 +252,44 @@ impl LoopWays<'_> {
         match within {
             Within::AnyMemory => {
                 // What is said counts for more than the program.
-                let said = said.map(Room::Slots);
+                let said = said.map(Keep::Snapshots);
                 let limit = |inst: &Inst| match is_watched(inst) {
-                    true => said.or(inst.op.room()).or(Some(Room::Slots(SNAPSHOTS))),
-                    false => inst.op.room(),
+                    true => said.or(inst.op.keep()).or(Some(Keep::Snapshots(SNAPSHOTS))),
+                    false => inst.op.keep(),
                 };
                 vec![self.way(self.asked.storage.clone(), &limit)]
             }
             Within::Planned { fitted, .. } => {
                 let planned = |inst: &Inst| {
-                    let chosen = fitted.checkpoints.iter().find(|checkpoint| checkpoint.span == inst.span);
-                    inst.op.room().or(chosen.map(|checkpoint| Room::Slots(checkpoint.slots)))
+                    let chosen = fitted.loops.iter().find(|one| one.span == inst.span);
+                    inst.op.keep().or(chosen.map(|one| Keep::Snapshots(one.snapshots)))
                 };
                 let or_snapshots = |snapshots: u64| {
-                    move |inst: &Inst| planned(inst).or(is_watched(inst).then_some(Room::Slots(snapshots)))
+                    move |inst: &Inst| {
+                        planned(inst).or(is_watched(inst).then_some(Keep::Snapshots(snapshots)))
+                    }
                 };
                 let outer = |inst: &Inst| match is_watched(inst) {
                     true => or_snapshots(SNAPSHOTS)(inst),
-                    false => inst.op.room(),
+                    false => inst.op.keep(),
                 };
                 let storage = || self.asked.storage(fitted.recompute);
                 let mut ways = vec![self.way(self.asked.storage.clone(), &outer)];
                 ways.extend([SNAPSHOTS, 3, 1].map(|n| self.way(storage(), &or_snapshots(n))));
                 ways.extend(self.small());
                 // What was planned does fit, but loops for which it has a log are not seen.
-                if !fitted.checkpoints.is_empty() {
+                if !fitted.loops.is_empty() {
                     let program = Some(fitted.program.clone());
                     ways.push(LoopWay { planned: program, ..self.way(storage(), &planned) });
                 }
                 ways
             }
             Within::Stopping { budget, .. } | Within::Forwards { budget, .. } => {
-                let part = |part: usize| Some(Room::Bytes((budget.bytes() / part) as u64));
-                let outer = |inst: &Inst| inst.op.room().or(part(2).filter(|_| is_watched(inst)));
+                let part = |part: usize| Some(Keep::Bytes((budget.bytes() / part) as u64));
+                let outer = |inst: &Inst| inst.op.keep().or(part(2).filter(|_| is_watched(inst)));
                 let mut ways = vec![self.way(self.asked.storage.clone(), &outer)];
                 ways.extend(
-                    PARTS.map(|size| self.way(self.most_again(), &|inst| inst.op.room().or(part(size)))),
+                    PARTS.map(|size| self.way(self.most_again(), &|inst| inst.op.keep().or(part(size)))),
                 );
                 ways
             }

@@ -32,7 +32,7 @@ pub(super) enum Form {
     For,
     /// `(...) {...} do (...) {...}`.
     While,
-    /// `slots 3 k in n (...) {...} back k (...) (...) {...}`.
+    /// `snapshots 3 k in n (...) {...} back k (...) (...) {...}`.
     Sweep,
     /// `c {...} else {...}`.
     If,
@@ -113,18 +113,7 @@ impl Operation {
                 let name = one()?;
                 Elem::ALL.into_iter().find(|elem| elem.name() == name).map(Op::Convert)
             }
-            Form::Plain
-            | Form::Const
-            | Form::Axes(_)
-            | Form::Read(_)
-            | Form::Update(_)
-            | Form::MatMul
-            | Form::Call
-            | Form::For
-            | Form::While
-            | Form::Sweep
-            | Form::If
-            | Form::Fused => None,
+            _ => None,
         }
     }
 }

@@ -14,7 +14,7 @@ use super::ParseError;
 use super::lex::{Kind, Token, lex};
 use super::name::{decode, name_in};
 use super::operation::{Form, Operation, literal, operation};
-use crate::op::{Axis, FuncId, Op, Room};
+use crate::op::{Axis, FuncId, Keep, Op};
 use crate::program::{Block, Function, Inst, Program, Value};
 use crate::types::{Elem, Span, Type};
 use crate::typing::result_types;
@@ -436,7 +436,7 @@ impl<'t, 'a> Parser<'t, 'a> {
             Form::For => return self.for_loop(),
             Form::Sweep => return self.sweep(start),
             Form::While => {
-                let room = self.room()?;
+                let keep = self.keep()?;
                 let (params, args) = self.carried()?;
                 let types = self.types(&params);
                 let head = Block { params, ..self.block()? };
@@ -444,7 +444,7 @@ impl<'t, 'a> Parser<'t, 'a> {
                 let params = self.list('(', ')', Self::typed)?;
                 let params = self.define_all(params)?;
                 let body = Block { params, ..self.block()? };
-                return Ok((Op::While { room }, args, vec![head, body], types));
+                return Ok((Op::While { keep }, args, vec![head, body], types));
             }
             Form::If => {
                 let condition = self.value()?;
@@ -471,14 +471,14 @@ impl<'t, 'a> Parser<'t, 'a> {
         }
     }
 
-    /// `slots 3` or `bytes 65536`, if it is there.
-    fn room(&mut self) -> Parsed<Option<Room>> {
-        let make: fn(u64) -> Room = match (self.here().kind, self.ahead(1)) {
-            (Kind::Word("slots"), Kind::Word(_)) => Room::Slots,
-            (Kind::Word("bytes"), Kind::Word(_)) => Room::Bytes,
+    /// `snapshots 3` or `bytes 65536`, if it is there.
+    fn keep(&mut self) -> Parsed<Option<Keep>> {
+        let make: fn(u64) -> Keep = match (self.here().kind, self.ahead(1)) {
+            (Kind::Word("snapshots"), Kind::Word(_)) => Keep::Snapshots,
+            (Kind::Word("bytes"), Kind::Word(_)) => Keep::Bytes,
             _ => return Ok(None),
         };
-        // `slots in n` is a counter of that name.
+        // `snapshots in n` is a counter of that name.
         if self.ahead(1) == Kind::Word("in") {
             return Ok(None);
         }
@@ -490,10 +490,10 @@ impl<'t, 'a> Parser<'t, 'a> {
         }
     }
 
-    /// `slots 3 k in n (state) {...} back k (state) (cotangents) {...}`.
+    /// `snapshots 3 k in n (state) {...} back k (state) (cotangents) {...}`.
     fn sweep(&mut self, start: Token<'a>) -> Parsed<Applied> {
-        let Some(room) = self.room()? else {
-            return self.error(start, "a sweep says how much it may keep: `sweep slots 3 k in n ...`");
+        let Some(keep) = self.keep()? else {
+            return self.error(start, "a sweep says how much it may keep: `sweep snapshots 3 k in n ...`");
         };
         let k = self.word("the counter")?;
         let k = self.define(k, Type::INT)?;
@@ -510,11 +510,11 @@ impl<'t, 'a> Parser<'t, 'a> {
         let types = self.types(&cotangents);
         let back = Block { params: [&[k], &state[..], &cotangents[..]].concat(), ..self.block()? };
         let args = [&[n], &initial[..], &seeds[..]].concat();
-        Ok((Op::Sweep { room }, args, vec![advance, back], types))
+        Ok((Op::Sweep { keep }, args, vec![advance, back], types))
     }
 
     fn for_loop(&mut self) -> Parsed<Applied> {
-        let room = self.room()?;
+        let keep = self.keep()?;
         let k = self.word("the counter")?;
         let k = self.define(k, Type::INT)?;
         self.keyword("in")?;
@@ -526,7 +526,7 @@ impl<'t, 'a> Parser<'t, 'a> {
         let params = [&[k], &carried[..]].concat();
         let block = Block { params, ..self.block()? };
         let args = [&[n], &initial[..]].concat();
-        Ok((Op::For { descending, room }, args, vec![block], types))
+        Ok((Op::For { descending, keep }, args, vec![block], types))
     }
 
     /// `(param: type = operand, ...)`: the parameters and the operands.

@@ -6,7 +6,7 @@ use std::fmt::Write;
 
 use super::name::{encode, label};
 use super::operation::{Form, constant_name, form};
-use crate::op::{Axis, Literal, Op, Room};
+use crate::op::{Axis, Keep, Literal, Op};
 use crate::program::{Block, Function, Inst, Program, Value};
 
 /// The text form of a program; [`crate::text::parse()`] reads it back.
@@ -149,18 +149,18 @@ impl Printer<'_> {
             Op::Call(callee) => {
                 let _ = write!(self.out, " {}({args})", self.function_name(callee.index()));
             }
-            Op::For { descending, room } => {
+            Op::For { descending, keep } => {
                 let block = inst.blocks.first();
                 let direction = if *descending { "down " } else { "" };
                 let k = self.value(block.and_then(|block| block.params.first()));
-                let room = room_text(*room);
+                let keep = kept_text(*keep);
                 let text =
-                    format!("{room} {k} in {direction}{} ({}) ", self.value(arg(0)), self.carried(inst, 1));
+                    format!("{keep} {k} in {direction}{} ({}) ", self.value(arg(0)), self.carried(inst, 1));
                 self.put(&text);
                 self.braces(block, depth);
             }
-            Op::While { room } => {
-                let text = format!("{} ({}) ", room_text(*room), self.carried(inst, 0));
+            Op::While { keep } => {
+                let text = format!("{} ({}) ", kept_text(*keep), self.carried(inst, 0));
                 self.put(&text);
                 self.braces(inst.blocks.first(), depth);
                 let body = inst.blocks.get(1);
@@ -168,14 +168,14 @@ impl Printer<'_> {
                 self.put(&text);
                 self.braces(body, depth);
             }
-            Op::Sweep { room } => {
+            Op::Sweep { keep } => {
                 let (advance, back) = (inst.blocks.first(), inst.blocks.get(1));
                 let counter =
                     |block: Option<&Block>| self.value(block.and_then(|block| block.params.first()));
                 let state = advance.map_or(0, |block| block.params.len().saturating_sub(1));
                 let text = format!(
                     "{} {} in {} ({}) ",
-                    room_text(Some(*room)),
+                    kept_text(Some(*keep)),
                     counter(advance),
                     self.value(arg(0)),
                     self.carried(inst, 1)
@@ -243,12 +243,12 @@ impl Printer<'_> {
     }
 }
 
-/// ` slots 3` or ` bytes 65536`.
-fn room_text(room: Option<Room>) -> String {
-    match room {
+/// ` snapshots 3` or ` bytes 65536`.
+fn kept_text(keep: Option<Keep>) -> String {
+    match keep {
         None => String::new(),
-        Some(Room::Slots(slots)) => format!(" slots {slots}"),
-        Some(Room::Bytes(bytes)) => format!(" bytes {bytes}"),
+        Some(Keep::Snapshots(snapshots)) => format!(" snapshots {snapshots}"),
+        Some(Keep::Bytes(bytes)) => format!(" bytes {bytes}"),
     }
 }
 

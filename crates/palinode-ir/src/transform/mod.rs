@@ -19,13 +19,13 @@
 //! level, so it takes time proportional to depth times work, and no extra memory.
 
 mod activity;
+mod keep;
 mod lengths;
 mod linalg;
 mod linear;
 mod margins;
 mod matrix;
 mod residual;
-mod room;
 mod rounds;
 mod shape;
 mod split;
@@ -54,9 +54,9 @@ pub(crate) use tangent::Differentiator;
 use tangent::Tangents;
 use unsweep::unsweep;
 
+pub use keep::keeping;
 pub use margins::{Margins, with_margins};
 pub use matrix::{hessian, jacobian};
-pub use room::with_room;
 pub use rounds::with_rounds;
 pub use storage::{Choice, Storage};
 
@@ -87,7 +87,7 @@ pub enum TransformError {
         ty: Type,
     },
     /// An argument was listed twice.
-    #[error("PAL0274: argument `{name}` is listed twice; list each argument to differentiate by once")]
+    #[error("PAL0274: argument `{name}` is listed twice; list each argument once")]
     Repeated {
         /// Its name.
         name: String,
@@ -171,12 +171,8 @@ fn check_wrt(program: &Program, wrt: &[usize]) -> Result<(), TransformError> {
 /// The same program with an entry that nothing calls: it gets another signature, which its callers do not
 /// expect.
 fn apart_from_calls(mut program: Program) -> Program {
-    let mut is_called = false;
-    for function in &program.functions {
-        function.body.for_each_inst(&mut |inst| is_called |= inst.op == Op::Call(program.entry));
-        is_called |= function.tangent_rule == Some(program.entry);
-    }
-    if !is_called {
+    let is_rule = program.functions.iter().any(|function| function.tangent_rule == Some(program.entry));
+    if !is_rule && program.count(|inst| inst.op == Op::Call(program.entry)) == 0 {
         return program;
     }
     let called = program.entry;

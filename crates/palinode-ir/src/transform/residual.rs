@@ -228,7 +228,7 @@ impl Plan {
         // A position is kept too, so it is computed before anything is pushed.
         pushes.sort_by_key(|inst| inst.op == Op::Push);
         known.insts.splice(0..0, pushes.into_iter().rev());
-        // Logs of scalars come first: one of them has an entry per iteration and can tell the offset.
+        // Logs of scalars come first: one of them has an entry per round and can tell the offset.
         let of_arrays: FastSet<Value> = arrays.iter().map(|array| array_threads[array]).collect();
         kept.threads.sort_by_key(|thread| of_arrays.contains(&thread.whole));
 

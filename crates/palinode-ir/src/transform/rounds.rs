@@ -32,10 +32,7 @@ use crate::types::{Span, Type};
 pub fn with_rounds(program: &Program, rounds: &[Rounds]) -> Program {
     let mut program = program.clone();
     for function in &mut program.functions {
-        let mut body = core::mem::take(&mut function.body);
-        replace(function, &mut body, rounds);
-        function.body = body;
-        function.renumber();
+        function.rewrite(|function, body| replace(function, body, rounds));
     }
     verified(program, "with_rounds")
 }
@@ -45,11 +42,11 @@ fn replace(function: &mut Function, block: &mut Block, rounds: &[Rounds]) {
     for mut inst in core::mem::take(&mut block.insts) {
         inst.blocks.iter_mut().for_each(|inner| replace(function, inner, rounds));
         let counted = rounds.iter().find(|counted| counted.span == inst.span);
-        let (Op::While { room }, Some(counted)) = (&inst.op, counted) else {
+        let (Op::While { keep }, Some(counted)) = (&inst.op, counted) else {
             out.push(inst);
             continue;
         };
-        let op = Op::For { descending: false, room: *room };
+        let op = Op::For { descending: false, keep: *keep };
         let (count, k) = (function.fresh(Type::INT, None), function.fresh(Type::INT, None));
         let literal = Literal::Int(i64::try_from(counted.most).unwrap_or(i64::MAX));
         out.push(Inst::new(Op::Const(literal), Vec::new(), vec![count], inst.span));

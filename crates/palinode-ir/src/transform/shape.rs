@@ -2,7 +2,7 @@
 //!
 //! Input: a function. Output: for an array, another one of the same shape that was there earlier (outside a
 //! loop, before an update), or the integer values that are its lengths. So the reverse half of a program can
-//! make zeros of the right shape from a length that is known anyway, instead of keeping one per iteration.
+//! make zeros of the right shape from a length that is known anyway, instead of keeping one per round.
 
 use std::cell::RefCell;
 

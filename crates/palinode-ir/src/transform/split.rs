@@ -9,10 +9,10 @@
 //!
 //! Residuals. The linear half is written first, using known values as if they were in scope. Then each loop
 //! body is asked which of its own known values the linear body used. What is cheap is computed again; the
-//! rest is appended, once per iteration, to a log (one for each such value), which is threaded through the
+//! rest is appended, once per round, to a log (one for each such value), which is threaded through the
 //! enclosing loops of the known half and read by position in the linear half. A branch gives such values as
-//! further results instead. The position is the iteration's number; in an inner loop, counted over all
-//! rounds: by multiplication where the inner trip count never changes, else from an offset that the outer
+//! further results instead. The position is the round's number; in an inner loop, counted over all
+//! rounds: by multiplication where the inner number of rounds never changes, else from an offset that the outer
 //! loop keeps.
 //!
 //! Invariants: known values keep their numbers; the linear half never changes a log; a residual is never an
@@ -53,7 +53,7 @@ pub(crate) struct KnownHalf {
 /// What surrounds the block that is being split.
 pub(crate) enum Around {
     Loop {
-        /// The number of the iteration counted over all rounds of the outer loops, in the linear half.
+        /// The number of the round counted over all rounds of the outer loops, in the linear half.
         flat: Value,
         /// Whether `flat` can be computed without an offset that was kept.
         regular: bool,
@@ -282,8 +282,8 @@ impl<'a> Splitter<'a> {
             let wanted =
                 inst.results.iter().any(|result| self.flows(*result) && cotangents.contains_key(result));
             match &inst.op {
-                Op::For { room: Some(room), .. } | Op::While { room: Some(room) } if wanted => {
-                    self.reverse_swept_loop(inst, *room, cotangents, &mut half);
+                Op::For { keep: Some(keep), .. } | Op::While { keep: Some(keep) } if wanted => {
+                    self.reverse_swept_loop(inst, *keep, cotangents, &mut half);
                 }
                 Op::For { .. } | Op::While { .. } if wanted => self.reverse_loop(inst, cotangents, &mut half),
                 Op::If if wanted => self.reverse_branch(inst, cotangents, &mut half),

@@ -1,5 +1,5 @@
 //! Loops in the two halves: a loop in each. The known one appends residuals to logs, the linear one reads
-//! them by the iteration's number. A `while` of the known half counts its rounds, and is a `for` in the
+//! them by the round's number. A `while` of the known half counts its rounds, and is a `for` in the
 //! linear half.
 
 use crate::fast::FastMap;
@@ -10,7 +10,7 @@ use crate::transform::residual::Plan;
 use crate::transform::split::{Around, Cotangents, KnownHalf, Splitter, Thread};
 use crate::types::Type;
 
-/// The cotangents on their way back through a loop: of the carried values at `with`, then of `captured` ones.
+/// The cotangents of the reverse sweep through a loop: of the carried values at `with`, then of `captured` ones.
 pub(crate) struct WayBack {
     with: Vec<usize>,
     captured: Vec<Value>,
@@ -36,7 +36,7 @@ struct Shell {
 enum Surroundings {
     /// No loop is around it.
     Outermost,
-    /// It runs a fixed number of times in each iteration of a loop that is numbered.
+    /// It runs a fixed number of times in each round of a loop that is numbered.
     Regular,
     Irregular,
 }
@@ -44,14 +44,14 @@ enum Surroundings {
 impl Splitter<'_> {
     pub(crate) fn reverse_loop(&mut self, inst: &Inst, cotangents: &mut Cotangents, half: &mut KnownHalf) {
         let way = self.way_back(inst, cotangents);
-        let op = Op::For { descending: !is_descending(inst), room: None };
+        let op = Op::For { descending: !is_descending(inst), keep: None };
         let WayBack { args, params, results, .. } = &way;
         let shell = Shell { op, args: args.clone(), params: params.clone(), results: results.clone() };
         self.loop_halves(inst, shell, half, |this| this.round_back(inst, &way));
         self.leave_way_back(inst, way, cotangents);
     }
 
-    /// The cotangents with which the way back through a loop starts, and names for them in its rounds and
+    /// The cotangents with which the reverse sweep through a loop starts, and names for them in its rounds and
     /// after it.
     pub(crate) fn way_back(&mut self, inst: &Inst, cotangents: &mut Cotangents) -> WayBack {
         let (_, carried, body) = carried(inst);
@@ -87,7 +87,7 @@ impl Splitter<'_> {
         (known, results)
     }
 
-    /// Takes over the cotangents that the way back through a loop gives.
+    /// Takes over the cotangents that the reverse sweep through a loop gives.
     pub(crate) fn leave_way_back(&mut self, inst: &Inst, way: WayBack, cotangents: &mut Cotangents) {
         let (init, ..) = carried(inst);
         let WayBack { with, captured, results, .. } = way;
@@ -102,7 +102,7 @@ impl Splitter<'_> {
         let (init, params, body) = carried(inst);
         let with: Vec<usize> = (0..params.len()).filter(|&at| self.flows(params[at])).collect();
         let pick = |values: &[Value]| -> Vec<Value> { with.iter().map(|&at| values[at]).collect() };
-        let op = Op::For { descending: is_descending(inst), room: None };
+        let op = Op::For { descending: is_descending(inst), keep: None };
         let shell = Shell { op, args: pick(init), params: pick(params), results: pick(&inst.results) };
         self.loop_halves(inst, shell, half, |this| (this.forward_insts(&body.insts), pick(&body.results)));
     }
@@ -137,17 +137,17 @@ impl Splitter<'_> {
         self.around.pop();
         self.block = outer;
 
-        let trips = match inst.op {
+        let rounds = match inst.op {
             Op::For { .. } => inst.args[0],
             _ => {
-                let trips = self.b.fresh(Type::INT);
-                self.own(trips);
-                trips
+                let rounds = self.b.fresh(Type::INT);
+                self.own(rounds);
+                rounds
             }
         };
         let mut before = Vec::new();
-        self.define_flat(inst, surroundings, flat, k, trips, &own.threads, &mut linear, &mut before);
-        let args = [&[trips], &shell.args[..]].concat();
+        self.define_flat(inst, surroundings, flat, k, rounds, &own.threads, &mut linear, &mut before);
+        let args = [&[rounds], &shell.args[..]].concat();
         self.b.push(Inst {
             op: shell.op,
             args: args.into(),
@@ -155,10 +155,10 @@ impl Splitter<'_> {
             results: shell.results.into(),
             span: inst.span,
         });
-        self.known_loop(inst, known, own.threads, trips, before, half);
+        self.known_loop(inst, known, own.threads, rounds, before, half);
     }
 
-    /// Gives `flat`, the number of the iteration in the logs, its meaning at the head of the linear body.
+    /// Gives `flat`, the number of the round in the logs, its meaning at the head of the linear body.
     #[allow(clippy::too_many_arguments)]
     fn define_flat(
         &mut self,
@@ -166,7 +166,7 @@ impl Splitter<'_> {
         surroundings: Surroundings,
         flat: Value,
         k: Value,
-        trips: Value,
+        rounds: Value,
         threads: &[Thread],
         linear: &mut Block,
         before: &mut Vec<Inst>,
@@ -185,8 +185,8 @@ impl Splitter<'_> {
                 };
                 let outer = *outer;
                 let none = self.b.int(0);
-                let trips = self.b.integer(IntOp::Max, trips, none);
-                Some(self.b.integer(IntOp::Mul, outer, trips))
+                let rounds = self.b.integer(IntOp::Max, rounds, none);
+                Some(self.b.integer(IntOp::Mul, outer, rounds))
             }
             Surroundings::Irregular => {
                 let log = threads.first().expect("only a log is read by position").log_in;
@@ -200,7 +200,7 @@ impl Splitter<'_> {
         let mut round = k;
         if is_descending(inst) {
             let one = self.b.int(1);
-            let last = self.b.integer(IntOp::Sub, trips, one);
+            let last = self.b.integer(IntOp::Sub, rounds, one);
             round = self.b.integer(IntOp::Sub, last, k);
         }
         if let Some(offset) = offset {
@@ -218,7 +218,7 @@ impl Splitter<'_> {
         inst: &Inst,
         known: KnownHalf,
         own: Vec<Thread>,
-        trips: Value,
+        rounds: Value,
         before: Vec<Inst>,
         half: &mut KnownHalf,
     ) {
@@ -259,7 +259,7 @@ impl Splitter<'_> {
             args.push(start);
             inner.push(count);
             next.push(counted);
-            results.push(trips);
+            results.push(rounds);
             let head = &inst.blocks[0];
             let mut head_params: Vec<Value> = keep.iter().map(|&at| head.params[at]).collect();
             for &value in &inner[keep.len()..] {
@@ -295,7 +295,7 @@ impl Splitter<'_> {
         self.start_threads(threads, half);
     }
 
-    /// How a loop's iterations can be numbered over all rounds of the loops around it.
+    /// How a loop's rounds can be numbered over all rounds of the loops around it.
     fn surroundings(&self, inst: &Inst) -> Surroundings {
         if self.loops_around() == 0 {
             return Surroundings::Outermost;

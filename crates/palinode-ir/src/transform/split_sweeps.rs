@@ -1,6 +1,6 @@
 //! Loops that keep no residuals: the known half runs the loop as it is, the linear half is a sweep.
 //!
-//! Input: a loop with a limit of how much its way back may keep. Output: the loop itself, which counts its
+//! Input: a loop with a limit of how much its reverse sweep may keep. Output: the loop itself, which counts its
 //! rounds if it is a `while`; and an [`Op::Sweep`] from the initial known values, whose `advance` is the
 //! known body, and whose `back` is the known body followed by the transposed linear body. What the transposed
 //! body needs of the known one is in scope there, so nothing is logged; loops inside the body have logs of
@@ -10,7 +10,7 @@
 //! so the bits are the same.
 
 use crate::fast::FastMap;
-use crate::op::{IntOp, Op, Room};
+use crate::op::{IntOp, Keep, Op};
 use crate::program::{Block, Inst, Value};
 use crate::transform::activity::carried;
 use crate::transform::split::{Cotangents, KnownHalf, Splitter};
@@ -21,7 +21,7 @@ impl Splitter<'_> {
     pub(crate) fn reverse_swept_loop(
         &mut self,
         inst: &Inst,
-        room: Room,
+        keep: Keep,
         cotangents: &mut Cotangents,
         half: &mut KnownHalf,
     ) {
@@ -41,24 +41,24 @@ impl Splitter<'_> {
         self.block = outer;
         self.around = around;
 
-        let trips = match inst.op {
+        let rounds = match inst.op {
             Op::For { .. } => inst.args[0],
             _ => {
-                let trips = self.b.fresh(Type::INT);
-                self.own(trips);
-                trips
+                let rounds = self.b.fresh(Type::INT);
+                self.own(rounds);
+                rounds
             }
         };
         let state = pick(params);
         let back = Block { params: [&state[..], &way.params[..]].concat(), insts, results: linear.results };
-        let back = self.counted(inst, trips, back);
+        let back = self.counted(inst, rounds, back);
         let advance = Block { params: state, results: pick(&body.results), ..self.strip_block(body) };
-        let advance = self.counted(inst, trips, advance);
+        let advance = self.counted(inst, rounds, advance);
         let advance = self.renewed(&advance);
-        let args = [&[trips], &pick(init)[..], &way.args[..]].concat();
+        let args = [&[rounds], &pick(init)[..], &way.args[..]].concat();
         let results = way.results.clone();
         self.b.push(Inst {
-            op: Op::Sweep { room },
+            op: Op::Sweep { keep },
             args: args.into(),
             blocks: vec![advance, back],
             results: results.into(),
@@ -71,7 +71,7 @@ impl Splitter<'_> {
         stripped.reverse();
         let at = half.insts.len();
         let known = KnownHalf { insts: stripped, threads: Vec::new() };
-        self.known_loop(inst, known, Vec::new(), trips, Vec::new(), half);
+        self.known_loop(inst, known, Vec::new(), rounds, Vec::new(), half);
         if half.insts.len() > at {
             let blocks = core::mem::take(&mut half.insts[at].blocks);
             half.insts[at].blocks = blocks.iter().map(|block| self.renewed(block)).collect();
@@ -79,7 +79,7 @@ impl Splitter<'_> {
     }
 
     /// A block of a sweep that is given the number of the round first: the loop's counter follows from it.
-    fn counted(&mut self, inst: &Inst, trips: Value, mut block: Block) -> Block {
+    fn counted(&mut self, inst: &Inst, rounds: Value, mut block: Block) -> Block {
         let round = self.b.fresh(Type::INT);
         let mut first = round;
         if let Op::For { .. } = inst.op {
@@ -87,7 +87,7 @@ impl Splitter<'_> {
             if is_descending(inst) {
                 self.b.open_with(Vec::new());
                 let one = self.b.int(1);
-                let last = self.b.integer(IntOp::Sub, trips, one);
+                let last = self.b.integer(IntOp::Sub, rounds, one);
                 let mut head = self.b.close(&[]).insts;
                 head.push(Inst::new(Op::Int(IntOp::Sub), vec![last, round], vec![counter], inst.span));
                 head.append(&mut block.insts);

@@ -17,9 +17,7 @@ use crate::types::{Elem, Type};
 pub(crate) fn unsweep(program: &Program) -> Program {
     let mut program = program.clone();
     for function in &mut program.functions {
-        let mut has = false;
-        function.body.for_each_inst(&mut |inst| has |= matches!(inst.op, Op::Sweep { .. }));
-        if has {
+        if function.body.count(|inst| matches!(inst.op, Op::Sweep { .. })) > 0 {
             *function = without_sweeps(function);
         }
     }
@@ -72,7 +70,7 @@ fn expand(b: &mut FunctionBuilder, inst: &Inst) {
     advance.insts.iter().for_each(|inst| b.push(inst.clone()));
     let block = b.close(&[&advance.results[..], &pushed[..]].concat());
     let results = b.emit_blocks(
-        Op::For { descending: false, room: None },
+        Op::For { descending: false, keep: None },
         &args,
         vec![block],
         &[&types[..], &logs[..]].concat(),
@@ -87,7 +85,7 @@ fn expand(b: &mut FunctionBuilder, inst: &Inst) {
     body.insts.into_iter().for_each(|inst| b.push(inst));
     let block = b.close(&body.results);
     b.push(Inst {
-        op: Op::For { descending: true, room: None },
+        op: Op::For { descending: true, keep: None },
         args: [&[n], seeds].concat().into(),
         blocks: vec![block],
         results: inst.results.clone(),

@@ -8,8 +8,7 @@ use palinode_ir::interp::{Code, Datum, Limits};
 use palinode_ir::plan::{fit_gradient, predict};
 use palinode_ir::transform::Storage;
 use palinode_ir::{
-    Block, Comparison, FuncId, Function, Inst, Literal, Op, Program, Span, Type, Value, pal, passes,
-    transform,
+    Block, Comparison, FuncId, Function, Inst, Literal, Op, Program, Span, Type, Value, passes, transform,
 };
 
 /// `f(n)` calls `f(n - 1)` twice: what is written has a few lines, what is meant `2^n`.
@@ -20,7 +19,7 @@ fn doubling(levels: usize, second: &str) -> Program {
         source += &format!("fn f{level}(u) {{ return f{below}(u) + f{below}({second}) }}\n");
     }
     source += &format!("loss end = f{levels}(x)\n");
-    pal::compile(&source).unwrap_or_else(|problems| panic!("{problems:?}\n{source}")).program
+    compiled(&source)
 }
 
 #[test]
@@ -75,11 +74,7 @@ fn wide_call_graphs_agree_to_second_order() {
 }
 
 fn calls(program: &Program) -> usize {
-    let mut count = 0;
-    for function in &program.functions {
-        function.body.for_each_inst(&mut |inst| count += usize::from(matches!(inst.op, Op::Call(_))));
-    }
-    count
+    program.count(|inst| matches!(inst.op, Op::Call(_)))
 }
 
 /// A random source whose functions call those above them, in loops and branches, with arrays and several
@@ -184,7 +179,7 @@ fn point() -> Vec<Datum<f64>> {
 }
 
 fn compiled(source: &str) -> Program {
-    pal::compile(source).unwrap_or_else(|problems| panic!("{problems:?}\n{source}")).program
+    crate::pal::compile(source).program
 }
 
 #[test]

@@ -9,7 +9,7 @@ use palinode_ir::{Program, pal, passes, text, transform};
 use proptest::prelude::*;
 
 fn compiled(source: &str) -> Program {
-    pal::compile(source).unwrap_or_else(|found| panic!("{found:?}\n{source}")).program
+    crate::pal::compile(source).program
 }
 
 fn reals(values: &[f64]) -> Vec<Datum<f64>> {

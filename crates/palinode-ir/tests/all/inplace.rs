@@ -140,12 +140,12 @@ fn recorded_runs_say_what_memory_depends_on() {
     let model = pal::compile(source).unwrap();
     let inputs = [Datum::vector(vec![1.0, 2.0, 3.0]), Datum::int(2)];
     let (_, stats, events) = Code::new(&model.program).run_recorded(&inputs, &Limits::default()).unwrap();
-    use Event::{Elements, Holds, Trips};
+    use Event::{Elements, Holds, Rounds};
     // The input; two rounds with a branch each; three conditions of the `while`; the slice, in which the
     // product is.
     let expected = [
         Elements(3),
-        Trips(2),
+        Rounds(2),
         Holds(false),
         Holds(true),
         Holds(true),

@@ -9,9 +9,10 @@ mod speed;
 use palinode_core::{Constant, DoubleDouble, Dual, Scalar, Var, rules};
 use palinode_ir::interp::{Code, Datum, Limits, run};
 use palinode_ir::{
-    Comparison, Elem, FunctionBuilder, IntOp, Linalg, Literal, Logical, Op, Program, ProgramBuilder, Rule,
-    Type, Value,
+    Comparison, Elem, FunctionBuilder, IntOp, Linalg, Literal, Op, Program, Rule, Type, Value,
 };
+
+use crate::pal::compile;
 
 /// A program of one function whose results are what `body` gives.
 pub(crate) fn program(
@@ -29,17 +30,6 @@ pub(crate) fn program(
 
 pub(crate) fn reals(values: &[f64]) -> Vec<Datum<f64>> {
     values.iter().map(|&value| Datum::real(value)).collect()
-}
-
-#[test]
-fn scalars() {
-    let p = program(&[Type::REAL, Type::REAL], |b, v| {
-        let (x, y) = (v[0], v[1]);
-        vec![b.add(x, y), b.sub(x, y), b.mul(x, y), b.div(x, y), b.neg(x), b.map(rules::Row::Exp, &[x])]
-    });
-    let out = run(&p, &reals(&[3.0, 2.0])).unwrap();
-    let out: Vec<f64> = out.iter().map(|d| d.as_real().unwrap()).collect();
-    assert_eq!(out, [5.0, 1.0, 6.0, 1.5, -3.0, 3f64.exp()]);
 }
 
 #[test]
@@ -91,27 +81,6 @@ fn integers() {
 }
 
 #[test]
-fn comparisons_logic_and_choice() {
-    let p = program(&[Type::REAL, Type::REAL, Type::INT, Type::INT], |b, v| {
-        let mut out: Vec<Value> = Comparison::ALL.iter().map(|&op| b.compare(op, v[0], v[1])).collect();
-        out.extend(Comparison::ALL.iter().map(|&op| b.compare(op, v[2], v[3])));
-        out.push(b.emit(Op::Logical(Logical::And), &[out[0], out[1]]));
-        out.push(b.emit(Op::Logical(Logical::Or), &[out[0], out[2]]));
-        out.push(b.emit(Op::Logical(Logical::Not), &[out[0]]));
-        let (x, n, t) =
-            (b.select(out[0], v[0], v[1]), b.select(out[0], v[2], v[3]), b.select(out[0], out[3], out[5]));
-        out.extend([x, n, t]);
-        out
-    });
-    let out = run(&p, &[Datum::real(1.0), Datum::real(2.0), Datum::int(5), Datum::int(5)]).unwrap();
-    let bools: Vec<bool> = out[..9].iter().map(|d| d.as_bool().unwrap()).collect();
-    assert_eq!(bools, [true, true, false, false, true, true, true, true, false]);
-    assert_eq!(out[9].as_real(), Some(1.0));
-    assert_eq!(out[10].as_int(), Some(5));
-    assert_eq!(out[11].as_bool(), Some(false));
-}
-
-#[test]
 fn conversions_and_constants() {
     let p = program(&[Type::REAL, Type::INT], |b, v| {
         let pi = b.literal(Literal::Named(Constant::Pi));
@@ -141,112 +110,9 @@ fn conversions_and_constants() {
     assert_eq!(out[4].as_real().unwrap().tangent, 0.0);
 }
 
-#[test]
-fn loops_carry_in_parallel() {
-    // Fibonacci swaps its state; a rotation of three needs a spare register.
-    let p = program(&[Type::INT], |b, v| {
-        let (zero, one) = (b.int(0), b.int(1));
-        let two = b.int(2);
-        let fib = b.for_loop(v[0], &[zero, one], |b, _, s| vec![s[1], b.integer(IntOp::Add, s[0], s[1])]);
-        let turned = b.for_loop(v[0], &[zero, one, two], |_, _, s| vec![s[1], s[2], s[0]]);
-        // Two cycles that share the spare register, and copies of what they move.
-        let three = b.int(3);
-        let start = [zero, one, two, three, zero, zero];
-        let swapped = b.for_loop(v[0], &start, |_, _, s| vec![s[1], s[0], s[3], s[2], s[1], s[3]]);
-        [fib, turned, swapped].concat()
-    });
-    let out = run::<f64>(&p, &[Datum::int(10)]).unwrap();
-    let out: Vec<i64> = out.iter().map(|d| d.as_int().unwrap()).collect();
-    assert_eq!(out, [55, 89, 1, 2, 0, 0, 1, 2, 3, 0, 2]);
-    let none = run::<f64>(&p, &[Datum::int(-3)]).unwrap();
-    assert_eq!(none[0].as_int(), Some(0));
-}
-
-#[test]
-fn descending_loops_and_nests() {
-    let p = program(&[Type::INT], |b, v| {
-        let zero = b.int(0);
-        let ten = b.int(10);
-        let params = b.open(&[Type::INT, Type::INT]);
-        let shifted = b.integer(IntOp::Mul, params[1], ten);
-        let next = b.integer(IntOp::Add, shifted, params[0]);
-        let block = b.close(&[next]);
-        let digits =
-            b.emit_blocks(Op::For { descending: true, room: None }, &[v[0], zero], vec![block], &[Type::INT]);
-        let triangle = b.for_loop(v[0], &[zero], |b, k, s| {
-            b.for_loop(k, &[s[0]], |b, j, s| vec![b.integer(IntOp::Add, s[0], j)])
-        });
-        [digits, triangle].concat()
-    });
-    let out = run::<f64>(&p, &[Datum::int(5)]).unwrap();
-    assert_eq!(out[0].as_int(), Some(43210));
-    assert_eq!(out[1].as_int(), Some(10));
-}
-
-#[test]
-fn the_number_of_rounds_may_be_carried() {
-    // The inner loop's trip count is the outer parameter that its result replaces.
-    let p = program(&[Type::INT], |b, v| {
-        let three = b.int(3);
-        b.for_loop(three, &[v[0]], |b, _, s| {
-            let one = b.int(1);
-            b.for_loop(s[0], &[s[0]], |b, _, s| vec![b.integer(IntOp::Add, s[0], one)])
-        })
-    });
-    assert_eq!(run::<f64>(&p, &[Datum::int(3)]).unwrap()[0].as_int(), Some(24));
-}
-
-#[test]
-fn while_and_if() {
-    // Collatz: steps from n to 1.
-    let p = program(&[Type::INT], |b, v| {
-        let zero = b.int(0);
-        b.while_loop(
-            &[v[0], zero],
-            |b, s| {
-                let one = b.int(1);
-                b.compare(Comparison::Less, one, s[0])
-            },
-            |b, s| {
-                let (zero, one, two, three) = (b.int(0), b.int(1), b.int(2), b.int(3));
-                let rest = b.integer(IntOp::Rem, s[0], two);
-                let even = b.compare(Comparison::Equal, rest, zero);
-                let next = b.if_else(
-                    even,
-                    |b| vec![b.integer(IntOp::Div, s[0], two)],
-                    |b| {
-                        let tripled = b.integer(IntOp::Mul, s[0], three);
-                        vec![b.integer(IntOp::Add, tripled, one)]
-                    },
-                );
-                vec![next[0], b.integer(IntOp::Add, s[1], one)]
-            },
-        )
-    });
-    let out = run::<f64>(&p, &[Datum::int(27)]).unwrap();
-    assert_eq!((out[0].as_int(), out[1].as_int()), (Some(1), Some(111)));
-}
-
-/// `fact(n) = if n < 1 { 1 } else { n * fact(n - 1) }` over reals.
 pub(crate) fn factorial() -> Program {
-    let mut p = ProgramBuilder::new();
-    let id = p.reserve();
-    let mut b = FunctionBuilder::new("fact");
-    b.declare(id, vec![Type::REAL], vec![Type::REAL]);
-    let n = b.param("n", Type::REAL);
-    let one = b.real(1.0);
-    let small = b.compare(Comparison::Less, n, one);
-    let out = b.if_else(
-        small,
-        |_| vec![one],
-        |b| {
-            let less = b.sub(n, one);
-            let inner = b.emit(Op::Call(id), &[less]);
-            vec![b.mul(n, inner)]
-        },
-    );
-    p.define(id, b.finish(&out));
-    p.finish(id, &["y"]).unwrap()
+    compile("param n\nfn fact(n: real) -> real { if n < 1 { return 1.0 }; return n * fact(n - 1) }\noutput y = fact(n)")
+        .program
 }
 
 #[test]
@@ -264,14 +130,8 @@ fn recursion() {
 
 #[test]
 fn a_tape_is_recorded() {
-    let p = program(&[Type::REAL, Type::REAL, Type::INT], |b, v| {
-        b.for_loop(v[2], &[v[1]], |b, _, s| {
-            let one = b.real(1.0);
-            let rest = b.sub(one, s[0]);
-            let scaled = b.mul(v[0], s[0]);
-            vec![b.mul(scaled, rest)]
-        })
-    });
+    let source = "param r\nparam x0\ninput n: int\nvar x = x0\nfor k in 0..n { x = r * x * (1 - x) }\nloss x";
+    let p = compile(source).program;
     let f = |x: &[Var<f64>]| {
         let inputs = [Datum::real(x[0]), Datum::real(x[1]), Datum::int(5)];
         run(&p, &inputs).unwrap()[0].as_real().unwrap()

@@ -17,16 +17,20 @@ pub(crate) fn compile(source: &str) -> Model {
     })
 }
 
+/// Numbers of an argument, in its unit, as the entry takes them.
+fn datum(argument: &pal::Argument, shape: Vec<usize>, data: &[f64]) -> Datum<f64> {
+    let scale = |x: &f64| argument.unit.as_ref().map_or(*x, |unit| unit.to_si(*x));
+    match argument.ty.elem {
+        Elem::Int => Datum::Int(Tensor { shape, data: data.iter().map(|x| *x as i64).collect() }),
+        _ => Datum::Real(Tensor { shape, data: data.iter().map(scale).collect() }),
+    }
+}
+
 /// The defaults, as the entry takes them.
 pub(crate) fn defaults(model: &Model) -> Vec<Datum<f64>> {
     let one = |argument: &pal::Argument| {
         let default = argument.default.as_ref().expect("a default");
-        let scale = |x: &f64| argument.unit.as_ref().map_or(*x, |unit| unit.to_si(*x));
-        let (shape, data) = (default.shape().to_vec(), default.data());
-        match argument.ty.elem {
-            Elem::Int => Datum::Int(Tensor { shape, data: data.iter().map(|x| *x as i64).collect() }),
-            _ => Datum::Real(Tensor { shape, data: data.iter().map(scale).collect() }),
-        }
+        datum(argument, default.shape().to_vec(), default.data())
     };
     model.arguments.iter().map(one).collect()
 }
@@ -156,6 +160,22 @@ fn loops() {
         &[10.0 + 20.0 + 21.0],
     );
     gives("var n = 100\n var k = 0\n while n > 1 { n = n // 2\n k += 1 }\n output k", &[6.0]);
+    gives(
+        "var n = 27\n var k = 0\n while n > 1 { if n % 2 == 0 { n = n // 2 } else { n = 3 * n + 1 }\n k += 1 }\n output k",
+        &[111.0],
+    );
+    // The inner loop's number of rounds is the variable that it changes.
+    gives("var s = 3\n for i in 0..3 { for j in 0..s { s += 1 } }\n output s", &[24.0]);
+    // Parallel moves: a cycle of three needs a spare register; two cycles share it, with copies of what moves.
+    gives("var a, b = 0, 1\n for i in 0..10 { a, b = b, a + b }\n output a\n output b", &[55.0, 89.0]);
+    gives(
+        "var a, b, c = 0, 1, 2\n for i in 0..10 { a, b, c = b, c, a }\n output a\n output b\n output c",
+        &[1., 2., 0.],
+    );
+    gives(
+        "var a, b, c, d, e, f = 0, 1, 2, 3, 0, 0\n for i in 0..10 { a, b, c, d, e, f = b, a, d, c, b, d }\n output r = [a, b, c, d, e, f]",
+        &[0., 1., 2., 3., 0., 2.],
+    );
     gives(
         "var x = 1\n for i in 0..3 { let y = x * 2\n x = y }\n for i in 0..2 { let y = x + 1\n x = y }\n output x",
         &[10.0],

@@ -4,7 +4,7 @@ use palinode_core::Dual;
 use palinode_ir::interp::{Code, Datum, Limits, Stats};
 use palinode_ir::passes::{self, Pass};
 use palinode_ir::text::{parse, print};
-use palinode_ir::{Block, Literal, Op, Program, verify};
+use palinode_ir::{Block, Inst, Literal, Op, Program, verify};
 
 use crate::random::Random;
 use crate::random::programs::{Kind, inputs, program};
@@ -204,7 +204,7 @@ fn memory_does_not_get_worse() {
 /// A wrong rewrite: changes the program at the first place it finds, and says whether there was one.
 type Wrong = fn(&mut Block) -> bool;
 
-fn first(block: &mut Block, change: &mut dyn FnMut(&mut palinode_ir::Inst) -> bool) -> bool {
+fn first(block: &mut Block, change: &mut dyn FnMut(&mut Inst) -> bool) -> bool {
     block
         .insts
         .iter_mut()
@@ -215,53 +215,37 @@ fn rule(name: &str) -> Op {
     Op::rule(palinode_core::rules::Row::named(name).unwrap())
 }
 
+/// Changes the first instruction of a kind.
+fn spoil(block: &mut Block, is: fn(&Inst) -> bool, change: fn(&mut Inst)) -> bool {
+    first(block, &mut |inst| {
+        let found = is(inst);
+        if found {
+            change(inst);
+        }
+        found
+    })
+}
+
 /// What each pass could do wrong.
 fn planted() -> Vec<(&'static str, Wrong)> {
     vec![
         ("fold: a difference the wrong way round", |block| {
-            first(block, &mut |inst| {
-                let found = inst.op == rule("sub");
-                if found {
-                    inst.args.swap(0, 1);
-                }
-                found
-            })
+            spoil(block, |inst| inst.op == rule("sub"), |inst| inst.args.swap(0, 1))
         }),
         ("fold: the other side of a branch", |block| {
-            first(block, &mut |inst| {
-                let found = inst.op == Op::If;
-                if found {
-                    inst.blocks.swap(0, 1);
-                }
-                found
-            })
+            spoil(block, |inst| inst.op == Op::If, |inst| inst.blocks.swap(0, 1))
         }),
         ("fold: a carried value is its initial one", |block| {
-            first(block, &mut |inst| {
-                let found = matches!(inst.op, Op::For { .. }) && inst.args.len() > 1;
-                if found {
-                    inst.blocks[0].results[0] = inst.args[1];
-                }
-                found
-            })
+            let carries = |inst: &Inst| matches!(inst.op, Op::For { .. }) && inst.args.len() > 1;
+            spoil(block, carries, |inst| inst.blocks[0].results[0] = inst.args[1])
         }),
         ("identities: -0 is 0", |block| {
-            first(block, &mut |inst| {
-                let found = inst.op == Op::Const(Literal::Real(-0.0));
-                if found {
-                    inst.op = Op::Const(Literal::Real(0.0));
-                }
-                found
-            })
+            let is = |inst: &Inst| inst.op == Op::Const(Literal::Real(-0.0));
+            spoil(block, is, |inst| inst.op = Op::Const(Literal::Real(0.0)))
         }),
         ("identities: x - x is 0", |block| {
-            first(block, &mut |inst| {
-                let found = inst.op == rule("sub") && inst.args[0] == inst.args[1];
-                if found {
-                    inst.op = rule("strong_mul");
-                }
-                found
-            })
+            let is = |inst: &Inst| inst.op == rule("sub") && inst.args[0] == inst.args[1];
+            spoil(block, is, |inst| inst.op = rule("strong_mul"))
         }),
         ("identities: a read sees the version before a write", |block| {
             let mut writes = std::collections::HashMap::new();
@@ -269,32 +253,20 @@ fn planted() -> Vec<(&'static str, Wrong)> {
                 if matches!(inst.op, Op::Write(_)) {
                     writes.insert(inst.results[0], inst.args[0]);
                 }
-                match (&inst.op, writes.get(inst.args.first().unwrap_or(&palinode_ir::Value(u32::MAX)))) {
-                    (Op::Read(_), Some(&before)) => {
-                        inst.args[0] = before;
-                        true
-                    }
-                    _ => false,
-                }
+                let before = inst.args.first().and_then(|array| writes.get(array));
+                let Some(&before) = before.filter(|_| matches!(inst.op, Op::Read(_))) else { return false };
+                inst.args[0] = before;
+                true
             })
         }),
         ("cse: abs(x) is neg(x)", |block| {
-            first(block, &mut |inst| {
-                let found = inst.op == rule("abs");
-                if found {
-                    inst.op = rule("neg");
-                }
-                found
-            })
+            spoil(block, |inst| inst.op == rule("abs"), |inst| inst.op = rule("neg"))
         }),
         ("dce: an update is not needed", |block| {
-            first(block, &mut |inst| {
-                let found = matches!(inst.op, Op::AddAt(_) | Op::Write(_));
-                if found {
-                    let (op, args) = (Op::StopGradient, vec![inst.args[0]]);
-                    (inst.op, inst.args) = (op, args.into());
-                }
-                found
+            let updates = |inst: &Inst| matches!(inst.op, Op::AddAt(_) | Op::Write(_));
+            spoil(block, updates, |inst| {
+                inst.args.truncate(1);
+                inst.op = Op::StopGradient;
             })
         }),
         ("unroll: the rounds in the other order", |block| {
@@ -312,22 +284,11 @@ fn planted() -> Vec<(&'static str, Wrong)> {
             })
         }),
         ("fuse: min for add", |block| {
-            first(block, &mut |inst| {
-                let found = inst.op == rule("add");
-                if found {
-                    inst.op = rule("min");
-                }
-                found
-            })
+            spoil(block, |inst| inst.op == rule("add"), |inst| inst.op = rule("min"))
         }),
         ("inline: the wrong argument", |block| {
-            first(block, &mut |inst| {
-                let found = inst.op == rule("mul") && inst.args[0] != inst.args[1];
-                if found {
-                    inst.args[0] = inst.args[1];
-                }
-                found
-            })
+            let is = |inst: &Inst| inst.op == rule("mul") && inst.args[0] != inst.args[1];
+            spoil(block, is, |inst| inst.args[0] = inst.args[1])
         }),
     ]
 }

@@ -5,6 +5,7 @@ mod counted;
 mod law;
 
 use crate::counting::{ALL, ARRAYS, OTHERS, live_arrays, measured};
+use crate::interp::program;
 use crate::pal::defaults;
 use crate::random::generate::source;
 use crate::random::variant::with_hidden_rows;
@@ -14,9 +15,7 @@ use std::path::Path;
 use palinode_core::Budget;
 use palinode_ir::interp::{Code, Datum, Limits, RunErrorKind, Stats};
 use palinode_ir::plan::{PlanError, predict_recorded};
-use palinode_ir::{
-    Axis, Elem, FunctionBuilder, Linalg, Op, Program, Reduction, Room, Type, Value, pal, passes, transform,
-};
+use palinode_ir::{Axis, Elem, Keep, Linalg, Op, Program, Reduction, Type, pal, passes, transform};
 
 /// The peak of all bytes while `f` runs, beyond those that were there before.
 fn peak_of_all<T>(f: impl FnOnce() -> T) -> (T, usize) {
@@ -28,14 +27,6 @@ fn peak_of_all<T>(f: impl FnOnce() -> T) -> (T, usize) {
 fn peaks<T>(f: impl FnOnce() -> T) -> (T, usize, usize) {
     let (result, taken) = measured(f);
     (result, taken[ARRAYS].peak, taken[OTHERS].peak)
-}
-
-fn uses_linalg(program: &Program) -> bool {
-    let mut found = false;
-    for function in &program.functions {
-        function.body.for_each_inst(&mut |inst| found |= matches!(inst.op, Op::Linalg(_)));
-    }
-    found
 }
 
 /// The sign of a NaN means nothing: neither IEEE 754 nor Rust says which one an operation gives.
@@ -69,7 +60,7 @@ impl Checked {
             return;
         };
         assert_eq!(live_arrays(), 0, "{name}: arrays are left behind");
-        if uses_linalg(program) {
+        if program.count(|inst| matches!(inst.op, Op::Linalg(_))) > 0 {
             assert!(stats.peak_bytes >= measured, "{name}: {} < {measured}", stats.peak_bytes);
         } else {
             assert_eq!(stats.peak_bytes, measured, "{name}: {stats:?}");
@@ -126,12 +117,12 @@ impl Checked {
         self.check(&format!("{name}, gradient"), &gradient, inputs);
         self.check(&format!("{name}, gradient, simplified"), &passes::simplify(&gradient), inputs);
         // With a few states of each loop instead of its logs.
-        for slots in [1, 3] {
-            let few = transform::with_room(program, &|_| Some(Room::Slots(slots)));
+        for snapshots in [1, 3] {
+            let few = transform::keeping(program, &|_| Some(Keep::Snapshots(snapshots)));
             let gradient = transform::value_and_grad(&few, &wrt).unwrap();
-            self.check(&format!("{name}, gradient, {slots} slots"), &gradient, inputs);
+            self.check(&format!("{name}, gradient, {snapshots} snapshots"), &gradient, inputs);
             let simplified = passes::simplify(&gradient);
-            self.check(&format!("{name}, gradient, {slots} slots, simplified"), &simplified, inputs);
+            self.check(&format!("{name}, gradient, {snapshots} snapshots, simplified"), &simplified, inputs);
         }
     }
 }
@@ -179,14 +170,6 @@ fn the_account_is_exact_over_random_programs() {
     let expected = 8 * programs as usize;
     assert!(checked.runs > expected * 95 / 100 && checked.planned > expected * 90 / 100);
     assert!(checked.arrays > expected * 7 / 10);
-}
-
-fn program(types: &[Type], body: impl FnOnce(&mut FunctionBuilder, &[Value]) -> Vec<Value>) -> Program {
-    let mut b = FunctionBuilder::new("main");
-    let params: Vec<Value> = types.iter().map(|&ty| b.param("x", ty)).collect();
-    let results = body(&mut b, &params);
-    let names = vec!["y"; results.len()];
-    b.finish_program(&results, &names).unwrap()
 }
 
 const VECTOR: Type = Type::array(Elem::F64, 1);

@@ -63,11 +63,7 @@ fn storage_does_not_change_the_gradient() {
                 .expect("differentiates");
             let Ok(found) = run_on(&program, &case.inputs, "the gradient") else { break };
             let bits: Vec<u64> = flat(&found).iter().map(|x| x.to_bits()).collect();
-            let mut pushes = 0;
-            for function in &program.functions {
-                function.body.for_each_inst(&mut |inst| pushes += usize::from(inst.op == Op::Push));
-            }
-            sizes.push(pushes);
+            sizes.push(program.count(|inst| inst.op == Op::Push));
             match &expected {
                 None => expected = Some(bits),
                 Some(expected) => assert_eq!(&bits, expected, "{recompute:?}\n{}", source(seed).text()),
@@ -302,35 +298,4 @@ fn variables_are_computed_again_by_name() {
         assert!(peak < all, "`{name}` again takes {peak} after {all}");
     }
     assert_eq!(gradient(&named("nothing")), (expected, all));
-}
-
-/// States whose arrays move on from one place to another: at first they share memory, later ones do not. Of
-/// the first program the plan was 24 bytes too small, of the second a third.
-#[test]
-fn budgets_hold_where_arrays_move() {
-    let swapped = "param x = 0.4\nparam v: [5] = [0.10, 0.23, 0.36, 0.49, 0.62]\nparam z: [5, 5] = fill(0.1, 5, 5)\nvar s = x\nvar t = 0.2\nvar a = v * 2\nvar b = v * 3\nvar w = z * 0.5\nvar l = [x]\nfor i in 0..300 {\nif s > 0.4 { for q in 0..4 { t = sin(t + s)\na[1] = t } } else { b[0] = t }\ns = tanh(sum(a * b))\na, b = b, a\n}\nb = a\nfor i in 0..12 {\nif s > t { a, b = b, a }\na = sin(a) + 0.1 * b\n}\nloss y = s + t + sum(a * b) + sum(w) + mean(l)";
-    let places: Vec<String> = (0..12).map(|at| format!("x{at}")).collect();
-    let starts: String = places.iter().map(|place| format!("var {place} = y\n")).collect();
-    let delayed = format!(
-        "param p: [6] = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6]\nlet y = p * 2\n{starts}for k in 0..300 {{\n{} = sin(x11), {}\n}}\nloss l = sum(x0)",
-        places.join(", "),
-        places[..11].join(", ")
-    );
-    for source in [swapped, &delayed] {
-        let model = pal::compile(source).unwrap_or_else(|found| panic!("{source}: {found:?}"));
-        let inputs = given(&model);
-        let wrt: Vec<usize> = (0..inputs.len()).collect();
-        let fit = |budget| fit_gradient(&model.program, &wrt, &inputs, 8, &Storage::default(), budget);
-        let Err(FitError::TooSmall { smallest, .. }) = fit(Budget::from(1)) else {
-            panic!("a byte is not enough")
-        };
-        let (low, high) = (smallest.bytes(), fit(smallest).expect("fits").store_all.bytes());
-        for budget in (0..4).map(|part| low + high.saturating_sub(low) * part / 4) {
-            let plan =
-                fit(Budget::from(budget)).unwrap_or_else(|error| panic!("{source}: {budget}: {error}"));
-            let limits = Limits { budget: Budget::from(budget), ..Limits::default() };
-            let ran = Code::new(&plan.program).run(&inputs, &limits);
-            assert!(ran.is_ok(), "{source}: {budget} of {low}: {ran:?}");
-        }
-    }
 }

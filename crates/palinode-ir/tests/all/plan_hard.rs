@@ -1,16 +1,18 @@
 //! Programs made to mislead a plan: loops whose later rounds are unlike the first, branches on data, choices
 //! of storage at random.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use palinode_core::Budget;
 use palinode_ir::interp::{Code, Datum, Limits};
 use palinode_ir::plan::{FitError, PlanError, fit_gradient, narrow_kept, predict, predict_recorded};
 use palinode_ir::transform::{Choice, Recompute, Storage};
-use palinode_ir::{Narrow, Program, pal, passes, transform, verify};
+use palinode_ir::{Narrow, Program, passes, transform, verify};
 
 use crate::agree::{flat, run_on};
-use crate::pal::defaults as given;
+use crate::counting::{ALL, measured};
+use crate::pal::{compile, defaults as given};
+use crate::peak::bits;
 use crate::random::Random;
 use crate::random::generate::source;
 use crate::random_programs::{compiled, from_environment};
@@ -23,27 +25,17 @@ fn judge(program: &Program, inputs: &[Datum<f64>]) -> Result<String, String> {
     let real = stats.peak_bytes as u64;
     let recorded =
         predict_recorded(program, inputs, 8, &events).map_err(|error| format!("recorded: {error}"))?;
-    if recorded.heap != stats.heap_bytes as u64 {
-        return Err(format!("recorded {} but really {} in all", recorded.heap, stats.heap_bytes));
+    if (recorded.peak, recorded.heap) != (real, stats.heap_bytes as u64) {
+        return Err(format!("recorded {} and {} in all, but {stats:?}", recorded.peak, recorded.heap));
     }
-    if recorded.peak != real {
-        return Err(format!("recorded {} but really {real}", recorded.peak));
-    }
+    let of_run = (&recorded.peak, &recorded.heap, &recorded.copies, &recorded.elements);
     match predict(program, inputs, 8) {
-        Ok(plan) if plan.exact && plan.peak != real => {
-            Err(format!("exactly {} but really {real}", plan.peak))
+        Ok(plan) if plan.exact && (&plan.peak, &plan.heap, &plan.copies, &plan.elements) != of_run => {
+            Err(format!("exactly {plan:?} but really {recorded:?}"))
         }
-        Ok(plan) if plan.exact && plan.heap != recorded.heap => {
-            Err(format!("exactly {} but really {} in all", plan.heap, recorded.heap))
+        Ok(plan) if plan.heap < recorded.heap || plan.peak < real => {
+            Err(format!("at most {} and {} in all but really {of_run:?}", plan.peak, plan.heap))
         }
-        Ok(plan) if plan.heap < recorded.heap => {
-            Err(format!("at most {} but really {} in all", plan.heap, recorded.heap))
-        }
-        Ok(plan) if plan.peak < real => Err(format!("at most {} but really {real}", plan.peak)),
-        Ok(plan) if plan.exact && plan.copies != recorded.copies => {
-            Err(format!("copies {:?} but really {:?}", plan.copies, recorded.copies))
-        }
-        Ok(plan) if plan.exact && plan.elements != recorded.elements => Err("other elements".into()),
         Ok(plan) => Ok(format!("{}{} of {real}", if plan.exact { "" } else { "<= " }, plan.peak)),
         Err(error @ PlanError::DependsOnData { .. }) => Ok(error.to_string()),
         Err(error) => Err(error.to_string()),
@@ -51,14 +43,8 @@ fn judge(program: &Program, inputs: &[Datum<f64>]) -> Result<String, String> {
 }
 
 /// Notes what is wrong; gives how many of the four programs have a prediction.
-fn attack(name: &str, source: &str, failures: &mut Vec<String>) -> usize {
-    let model = match pal::compile(source) {
-        Ok(model) => model,
-        Err(problems) => {
-            failures.push(format!("{name} does not compile: {problems:?}"));
-            return 0;
-        }
-    };
+fn attack(source: &str, failures: &mut Vec<String>) -> usize {
+    let model = compile(source);
     let inputs = given(&model);
     let wrt: Vec<usize> = (0..inputs.len()).collect();
     let gradient = transform::value_and_grad(&model.program, &wrt).expect("differentiates");
@@ -72,261 +58,93 @@ fn attack(name: &str, source: &str, failures: &mut Vec<String>) -> usize {
     for (which, program) in programs {
         match judge(&program, &inputs) {
             Ok(found) => known += usize::from(!found.starts_with("PAL")),
-            Err(problem) => failures.push(format!("{name}, {which}: {problem}")),
+            Err(problem) => failures.push(format!("{which}: {problem}\n{source}")),
         }
     }
     known
 }
 
-const ATTACKS: &[(&str, &str)] = &[
-    (
-        "a count by data",
-        "param x = 0.5\nvar s = x\nvar m: int = 0\nfor k in 0..3000 {\n if s > 0.1 { m += 1 }\n s = sin(s) + 0.2\n}\nlet a = fill(s, m + 3)\nloss y = sum(a * a)",
-    ),
-    (
-        "by data more and more in each round",
-        "param x = 0.5\nvar s = x\nvar m: int = 0\nfor k in 0..90 {\n if s > 0.1 { m += k }\n s = sin(s) + 0.2\n}\nlet a = fill(s, m + 3)\nloss y = sum(a * a)",
-    ),
-    (
-        "doubled by data, but late",
-        "param x = 0.5\nvar s = x\nvar m: int = 0\nfor k in 0..14 {\n if s > 9 { m += 100 } else { if m > 500 { m = 2 * m } else { m += 100 } }\n s = sin(s) + 0.2\n}\nlet a = fill(s, m + 3)\nloss y = sum(a * a)",
-    ),
-    (
-        "late length by the counter",
-        "param x = 0.5\nvar s = 0.0\nfor k in 0..100 {\n let a = fill(x, k // 10 + 1)\n s += sum(a * a)\n}\nloss s",
-    ),
-    (
-        "late length by a carried quotient",
-        "param x = 0.5\nvar s = 0.0\nvar m: int = 0\nfor k in 0..100 {\n let a = fill(x, m + 1)\n s += sum(sin(a))\n m = k // 10\n}\nloss s",
-    ),
-    (
-        "remainder used after the loop",
-        "param x = 0.5\nvar s = x\nvar m: int = 0\nfor k in 0..100 {\n s = sin(s)\n m = (m + 1) % 50\n}\nlet a = fill(s, m + 3)\nloss y = sum(a * a)",
-    ),
-    (
-        "least used after the loop",
-        "param x = 0.5\nvar s = x\nvar m: int = 0\nfor k in 0..100 {\n s = sin(s)\n m = min(m + 1, 6)\n}\nlet a = fill(s, m + 3)\nloss y = sum(a * a)",
-    ),
-    (
-        "greatest used after the loop",
-        "param x = 0.5\nvar s = x\nvar m: int = 0\nfor k in 0..100 {\n s = sin(s)\n m = max(k - 20, 0)\n}\nlet a = fill(s, m * 3 + 3)\nloss y = sum(a * a)",
-    ),
-    (
-        "in round 50",
-        "param x = 0.5\nvar s = x\nvar a = fill(x, 3)\nfor k in 0..100 {\n if k == 50 { a = fill(s, 200) }\n s = sin(s) + sum(a)\n}\nloss s",
-    ),
-    (
-        "every tenth round",
-        "param x = 0.5\nvar s = x\nvar a = fill(x, 3)\nfor k in 0..100 {\n if k % 10 == 9 { a = append(a, s) }\n s = sin(s) + sum(a * a)\n}\nloss s",
-    ),
-    (
-        "triangle",
-        "param x = 0.5\nvar s = x\nfor k in 0..60 {\n for j in 0..k { s = sin(s) * 1.01 }\n}\nloss s",
-    ),
-    (
-        "grows",
-        "param x = 0.5\nvar a = fill(x, 2)\nfor k in 0..60 {\n a = concat(a, [sin(a[k])])\n}\nloss y = sum(a * a)",
-    ),
-    (
-        "grows, then a loop",
-        "param x = 0.5\nvar a = fill(x, 2)\nvar s = x\nfor k in 0..60 {\n a = concat(a, [sin(a[k])])\n for j in 0..3 { s = sin(s) }\n}\nloss y = sum(a * a) * s",
-    ),
-    (
-        "grows sideways, then a loop",
-        "param x: [2, 1] = [[1], [2]]\nvar a = x\nvar s = 1.0\nfor k in 0..60 {\n a = hcat(a, x)\n for j in 0..3 { s = sin(s) }\n}\nloss y = sum(a * a) * s",
-    ),
-    (
-        "shrinks",
-        "param x = 0.5\nvar a = fill(x, 80)\nvar s = x\nfor k in 0..60 {\n a = a[1..]\n s += sum(a * a)\n}\nloss s",
-    ),
-    (
-        "swap",
-        "param x = 0.5\nvar a = fill(x, 8)\nvar b = fill(x, 5)\nfor k in 0..60 {\n a[0] = sin(b[1])\n a, b = b, a\n}\nloss y = sum(a) * sum(b)",
-    ),
-    (
-        "period 3",
-        "param x = 0.5\nvar a = fill(x, 8)\nvar b = fill(x, 5)\nvar c = fill(x, 8)\nvar s = x\nfor k in 0..60 {\n a[0] = sin(b[1])\n s += sum(a * a)\n a, b, c = b, c, a\n}\nloss y = sum(a) * sum(b) * s",
-    ),
-    (
-        "delay line",
-        "param x: [4] = [1, 2, 3, 4]\nlet z = x * 2\nlet w = x * 3\nvar a = z\nvar b = w\nvar c = z\nvar d = w\nvar e = z\nvar f = w\nvar g = z\nvar h = w\nvar s = 0.0\nfor k in 0..60 {\n let n = sin(h) * 0.5\n s += sum(a)\n a, b, c, d, e, f, g, h = b, c, d, e, f, g, h, n\n}\nloss y = s + sum(a) + sum(b) + sum(c) + sum(d) + sum(e) + sum(f) + sum(g) + sum(h)",
-    ),
-    (
-        "delay line with writes",
-        "param x: [4] = [1, 2, 3, 4]\nlet z = x * 2\nlet w = x * 3\nvar a = z\nvar b = w\nvar c = z\nvar d = w\nvar e = z\nvar f = w\nvar s = 0.0\nfor k in 0..60 {\n a[0] = sin(f[1])\n s += sum(a)\n a, b, c, d, e, f = b, c, d, e, f, a\n}\nloss y = s + sum(a) + sum(b) + sum(c) + sum(d) + sum(e) + sum(f)",
-    ),
-    (
-        "delay line with distinct arrays",
-        "param x: [4] = [1, 2, 3, 4]\nvar a = x * 2\nvar b = x * 3\nvar c = x * 4\nvar d = x * 5\nvar e = x * 6\nvar f = x * 7\nvar s = 0.0\nfor k in 0..60 {\n a[0] = sin(f[1])\n s += sum(a)\n a, b, c, d, e = b, c, d, e, f\n}\nloss y = s + sum(a) + sum(b) + sum(c) + sum(d) + sum(e) + sum(f)",
-    ),
-    (
-        "squares",
-        "param x = 0.5\nvar s = x\nvar m: int = 0\nfor k in 0..40 {\n m = k * k\n s = sin(s)\n}\nlet a = fill(s, m)\nloss y = sum(a * a)",
-    ),
-    (
-        "squares within",
-        "param x = 0.5\nvar s = x\nfor k in 0..40 {\n let a = fill(s, k * k)\n s = sin(s) + sum(a * a) * 0.01\n}\nloss s",
-    ),
-    (
-        "doubling",
-        "param x = 0.5\nvar s = x\nvar m: int = 1\nfor k in 0..12 {\n m = m * 2\n s = sin(s)\n}\nlet a = fill(s, m)\nloss y = sum(a * a)",
-    ),
-    (
-        "doubling from nothing",
-        "param x = 0.5\nvar s = x\nvar m: int = 0\nfor k in 0..20 {\n m = m * 2 + k // 6\n s = sin(s)\n}\nlet a = fill(s, m)\nloss y = sum(a * a)",
-    ),
-    (
-        "a while on integers",
-        "param x = 0.5\nvar s = x\nvar n: int = 27\nwhile n != 1 {\n if n % 2 == 0 { n = n // 2 } else { n = 3 * n + 1 }\n s = sin(s)\n}\nloss s",
-    ),
-    (
-        "a while within",
-        "param x = 0.5\nvar s = x\nfor k in 0..30 {\n var n: int = k\n while n > 0 { n = n // 2; s = sin(s) }\n}\nloss s",
-    ),
-    (
-        "recursion",
-        "param x = 0.5\nfn f(n: int, y) -> real {\n if n == 0 { return y }\n return f(n - 1, sin(y))\n}\nloss y = f(40, x)",
-    ),
-    (
-        "recursion in a loop",
-        "param x = 0.5\nfn f(n: int, y) -> real {\n if n == 0 { return y }\n return f(n - 1, sin(y))\n}\nvar s = x\nfor k in 0..20 { s = f(k, s) }\nloss s",
-    ),
-    (
-        "branch on data, more forwards",
-        "param x = 0.5\nvar s = x\nfor k in 0..3000 {\n if s > 0 { s = sin(s) * cos(s) + sin(s * s) } else { s = sin(s) }\n}\nloss s",
-    ),
-    (
-        "branch on data, less forwards",
-        "param x = 0.5\nvar s = x\nfor k in 0..3000 {\n if s < 0 { s = sin(s) * cos(s) + sin(s * s) } else { s = sin(s) + 1.0 }\n}\nloss s",
-    ),
-    (
-        "branch on data, arrays",
-        "param x: [9] = [1, 2, 3, 4, 5, 6, 7, 8, 9]\nvar a = x\nfor k in 0..100 {\n if a[k % 9] > 0.5 { a = sin(a) * cos(a) + 0.2 } else { a[0] = exp(a[1]) }\n}\nloss y = sum(a)",
-    ),
-    (
-        "branch on data, lengths",
-        "param x = 0.5\nvar a = fill(x, 20)\nif x < 0 { a = fill(x, 40) }\nlet b = fill(x, 1000 - 10 * len(a))\nloss y = sum(a) + sum(b * b)",
-    ),
-    (
-        "branch on data, lengths decide rounds",
-        "param x = 0.5\nvar a = fill(x, 20)\nvar s = x\nif x < 0 { a = fill(x, 40) }\nfor k in 0..100 - 2 * len(a) { s = sin(s) }\nloss y = sum(a) + s",
-    ),
-    (
-        "branch on data grows",
-        "param x = 0.5\nvar a = fill(x, 2)\nvar s = x\nfor k in 0..40 {\n if s > 0.1 { a = append(a, s) }\n s = sin(s) + 0.05 * sum(a)\n}\nloss y = sum(a) + s",
-    ),
-    (
-        "branch on data cuts",
-        "param x = 0.5\nvar a = fill(x, 50)\nvar s = x\nfor k in 0..40 {\n if s > 100 { a = a[1..] }\n s = sin(s) + 0.05 * sum(a * a)\n}\nloss y = sum(a) + s",
-    ),
-    (
-        "branch on data, integers",
-        "param x = 0.5\nvar m: int = 3\nif x < 0 { m = 4 }\nlet a = fill(x, 50)\nloss y = sum(a[..m]) * sum(a)",
-    ),
-    (
-        "flat in one branch",
-        "param x = 0.5\nvar a = fill(x, 0)\nfor k in 0..33 { a = append(a, sin(x * k)) }\nvar s = 0.0\nvar z = fill(x, 0)\nif x < 0 { s = sum(a * a); z = fill(x, 40) }\ns += sum(z * 2)\nlet big = fill(x, 50)\nloss y = s + sum(a * a) * sum(big)",
-    ),
-    (
-        "descends",
-        "param x: [40] = zeros(40)\nvar a = x\nfor k in 0..39 reversed { a[k] = sin(a[k + 1]) }\nloss y = sum(a)",
-    ),
-    (
-        "rounds in logs",
-        "param x: [40] = zeros(40)\nvar s = 0.0\nfor k in 0..30 {\n let b = x[k..k + k % 7 + 1]\n s += sum(sin(b) * b)\n}\nloss s",
-    ),
-    (
-        "rounds by quotient",
-        "param x: [40] = zeros(40)\nvar s = 0.0\nfor k in 0..80 {\n var m: int = k // 9\n for j in 0..m { s += sin(s) }\n}\nloss y = s + sum(x)",
-    ),
-    (
-        "rounds by a carried remainder",
-        "param x = 0.3\nvar s = x\nvar m: int = 2\nfor k in 0..80 {\n for j in 0..m { s += sin(s) }\n m = 2 + (k // 9) % 4\n}\nloss s",
-    ),
-    (
-        "integers in an array",
-        "param x = 0.3\nvar s = x\nvar c = [0, 0]\nfor k in 0..80 {\n s = sin(s)\n c[0] = c[0] + 1\n}\nloss y = sum(fill(s, c[0]))",
-    ),
-    (
-        "integers from a list",
-        "param x = 0.3\nvar s = x\nlet c = [2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 9, 2, 2, 2, 2, 2, 2]\nfor k in 0..20 {\n s += sum(sin(fill(s, c[k])))\n}\nloss s",
-    ),
-    (
-        "integers from a list, carried",
-        "param x = 0.3\nvar s = x\nvar m: int = 1\nlet c = [2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 9, 2, 2, 2, 2, 2, 2]\nfor k in 0..20 {\n s += sum(sin(fill(s, m)))\n m = c[k]\n}\nloss s",
-    ),
-    (
-        "a list of lengths",
-        "param x = 0.3\nvar s = x\nlet c = range(30)\nfor k in 0..30 {\n s += sum(sin(fill(s, c[k])))\n}\nloss s",
-    ),
-    (
-        "shared in the first round",
-        "param x: [5] = [1, 2, 3, 4, 5]\nvar a = x\nvar s = 0.0\nfor k in 0..30 {\n a[k % 5] = sin(a[0])\n s += sum(a * x)\n}\nloss s",
-    ),
-    (
-        "carried swap of shapes",
-        "param x: [2, 6] = zeros(2, 6)\nvar a = x\nvar s = 0.0\nfor k in 0..30 {\n a = sin(a)'\n s += sum(a)\n}\nloss s",
-    ),
-    (
-        "carried shapes of one area",
-        "param x: [2, 6] = zeros(2, 6)\nvar a = x\nvar s = 0.0\nfor k in 0..30 {\n a = reshape(sin(a), 2 + k % 2, 12 // (2 + k % 2))\n s += sum(a[0, ..] * a[0, ..])\n}\nloss s",
-    ),
-    (
-        "second axis follows the round",
-        "param x = 0.4\nvar a = fill(x, 2, 1)\nvar s = 0.0\nfor k in 0..30 {\n s += sum(sin(a))\n a = fill(x, 2, 1 + k // 8)\n}\nloss s",
-    ),
-    ("a break", "param x = 0.4\nvar s = x\nfor k in 0..50 {\n s = sin(s)\n if k == 30 { break }\n}\nloss s"),
-    (
-        "a break on data",
-        "param x = 0.4\nvar s = x\nfor k in 0..50 {\n s = sin(s)\n if s < 0.2 { break }\n}\nloss s",
-    ),
-    (
-        "a continue on data",
-        "param x = 0.4\nvar s = x\nfor k in 0..50 {\n s = sin(s) + 0.1\n if s < 0.2 { continue }\n s = cos(s) * exp(s)\n}\nloss s",
-    ),
-    (
-        "logs in a nested branch",
-        "param x = 0.4\nvar s = x\nfor k in 0..20 {\n for j in 0..20 {\n  if s > 0.3 { s = sin(s) * cos(s) * exp(s) } else { s = sqrt(s * s + 1.0) }\n }\n s = tanh(s)\n}\nloss s",
-    ),
-    (
-        "no logs yet",
-        "param x = 0.4\nvar s = x\nvar a = fill(x, 0)\nfor k in 0..60 {\n let m: int = max(k - 30, 0)\n for j in 0..m { s = sin(s) }\n}\nloss y = s + sum(a)",
-    ),
+const ATTACKS: &[&str] = &[
+    "# a count by data\nparam x = 0.5\nvar s = x\nvar m: int = 0\nfor k in 0..3000 {\n if s > 0.1 { m += 1 }\n s = sin(s) + 0.2\n}\nlet a = fill(s, m + 3)\nloss y = sum(a * a)",
+    "# by data more and more in each round\nparam x = 0.5\nvar s = x\nvar m: int = 0\nfor k in 0..90 {\n if s > 0.1 { m += k }\n s = sin(s) + 0.2\n}\nlet a = fill(s, m + 3)\nloss y = sum(a * a)",
+    "# doubled by data, but late\nparam x = 0.5\nvar s = x\nvar m: int = 0\nfor k in 0..14 {\n if s > 9 { m += 100 } else { if m > 500 { m = 2 * m } else { m += 100 } }\n s = sin(s) + 0.2\n}\nlet a = fill(s, m + 3)\nloss y = sum(a * a)",
+    "# late length by the counter\nparam x = 0.5\nvar s = 0.0\nfor k in 0..100 {\n let a = fill(x, k // 10 + 1)\n s += sum(a * a)\n}\nloss s",
+    "# late length by a carried quotient\nparam x = 0.5\nvar s = 0.0\nvar m: int = 0\nfor k in 0..100 {\n let a = fill(x, m + 1)\n s += sum(sin(a))\n m = k // 10\n}\nloss s",
+    "# remainder used after the loop\nparam x = 0.5\nvar s = x\nvar m: int = 0\nfor k in 0..100 {\n s = sin(s)\n m = (m + 1) % 50\n}\nlet a = fill(s, m + 3)\nloss y = sum(a * a)",
+    "# least used after the loop\nparam x = 0.5\nvar s = x\nvar m: int = 0\nfor k in 0..100 {\n s = sin(s)\n m = min(m + 1, 6)\n}\nlet a = fill(s, m + 3)\nloss y = sum(a * a)",
+    "# greatest used after the loop\nparam x = 0.5\nvar s = x\nvar m: int = 0\nfor k in 0..100 {\n s = sin(s)\n m = max(k - 20, 0)\n}\nlet a = fill(s, m * 3 + 3)\nloss y = sum(a * a)",
+    "# in round 50\nparam x = 0.5\nvar s = x\nvar a = fill(x, 3)\nfor k in 0..100 {\n if k == 50 { a = fill(s, 200) }\n s = sin(s) + sum(a)\n}\nloss s",
+    "# every tenth round\nparam x = 0.5\nvar s = x\nvar a = fill(x, 3)\nfor k in 0..100 {\n if k % 10 == 9 { a = append(a, s) }\n s = sin(s) + sum(a * a)\n}\nloss s",
+    "# triangle\nparam x = 0.5\nvar s = x\nfor k in 0..60 {\n for j in 0..k { s = sin(s) * 1.01 }\n}\nloss s",
+    "# grows\nparam x = 0.5\nvar a = fill(x, 2)\nfor k in 0..60 {\n a = concat(a, [sin(a[k])])\n}\nloss y = sum(a * a)",
+    "# grows, then a loop\nparam x = 0.5\nvar a = fill(x, 2)\nvar s = x\nfor k in 0..60 {\n a = concat(a, [sin(a[k])])\n for j in 0..3 { s = sin(s) }\n}\nloss y = sum(a * a) * s",
+    "# grows sideways, then a loop\nparam x: [2, 1] = [[1], [2]]\nvar a = x\nvar s = 1.0\nfor k in 0..60 {\n a = hcat(a, x)\n for j in 0..3 { s = sin(s) }\n}\nloss y = sum(a * a) * s",
+    "# shrinks\nparam x = 0.5\nvar a = fill(x, 80)\nvar s = x\nfor k in 0..60 {\n a = a[1..]\n s += sum(a * a)\n}\nloss s",
+    "# swap\nparam x = 0.5\nvar a = fill(x, 8)\nvar b = fill(x, 5)\nfor k in 0..60 {\n a[0] = sin(b[1])\n a, b = b, a\n}\nloss y = sum(a) * sum(b)",
+    "# period 3\nparam x = 0.5\nvar a = fill(x, 8)\nvar b = fill(x, 5)\nvar c = fill(x, 8)\nvar s = x\nfor k in 0..60 {\n a[0] = sin(b[1])\n s += sum(a * a)\n a, b, c = b, c, a\n}\nloss y = sum(a) * sum(b) * s",
+    "# delay line\nparam x: [4] = [1, 2, 3, 4]\nlet z = x * 2\nlet w = x * 3\nvar a = z\nvar b = w\nvar c = z\nvar d = w\nvar e = z\nvar f = w\nvar g = z\nvar h = w\nvar s = 0.0\nfor k in 0..60 {\n let n = sin(h) * 0.5\n s += sum(a)\n a, b, c, d, e, f, g, h = b, c, d, e, f, g, h, n\n}\nloss y = s + sum(a) + sum(b) + sum(c) + sum(d) + sum(e) + sum(f) + sum(g) + sum(h)",
+    "# delay line with writes\nparam x: [4] = [1, 2, 3, 4]\nlet z = x * 2\nlet w = x * 3\nvar a = z\nvar b = w\nvar c = z\nvar d = w\nvar e = z\nvar f = w\nvar s = 0.0\nfor k in 0..60 {\n a[0] = sin(f[1])\n s += sum(a)\n a, b, c, d, e, f = b, c, d, e, f, a\n}\nloss y = s + sum(a) + sum(b) + sum(c) + sum(d) + sum(e) + sum(f)",
+    "# delay line with distinct arrays\nparam x: [4] = [1, 2, 3, 4]\nvar a = x * 2\nvar b = x * 3\nvar c = x * 4\nvar d = x * 5\nvar e = x * 6\nvar f = x * 7\nvar s = 0.0\nfor k in 0..60 {\n a[0] = sin(f[1])\n s += sum(a)\n a, b, c, d, e = b, c, d, e, f\n}\nloss y = s + sum(a) + sum(b) + sum(c) + sum(d) + sum(e) + sum(f)",
+    "# squares\nparam x = 0.5\nvar s = x\nvar m: int = 0\nfor k in 0..40 {\n m = k * k\n s = sin(s)\n}\nlet a = fill(s, m)\nloss y = sum(a * a)",
+    "# squares within\nparam x = 0.5\nvar s = x\nfor k in 0..40 {\n let a = fill(s, k * k)\n s = sin(s) + sum(a * a) * 0.01\n}\nloss s",
+    "# doubling\nparam x = 0.5\nvar s = x\nvar m: int = 1\nfor k in 0..12 {\n m = m * 2\n s = sin(s)\n}\nlet a = fill(s, m)\nloss y = sum(a * a)",
+    "# doubling from nothing\nparam x = 0.5\nvar s = x\nvar m: int = 0\nfor k in 0..20 {\n m = m * 2 + k // 6\n s = sin(s)\n}\nlet a = fill(s, m)\nloss y = sum(a * a)",
+    "# a while on integers\nparam x = 0.5\nvar s = x\nvar n: int = 27\nwhile n != 1 {\n if n % 2 == 0 { n = n // 2 } else { n = 3 * n + 1 }\n s = sin(s)\n}\nloss s",
+    "# a while within\nparam x = 0.5\nvar s = x\nfor k in 0..30 {\n var n: int = k\n while n > 0 { n = n // 2; s = sin(s) }\n}\nloss s",
+    "# recursion\nparam x = 0.5\nfn f(n: int, y) -> real {\n if n == 0 { return y }\n return f(n - 1, sin(y))\n}\nloss y = f(40, x)",
+    "# recursion in a loop\nparam x = 0.5\nfn f(n: int, y) -> real {\n if n == 0 { return y }\n return f(n - 1, sin(y))\n}\nvar s = x\nfor k in 0..20 { s = f(k, s) }\nloss s",
+    "# branch on data, more forwards\nparam x = 0.5\nvar s = x\nfor k in 0..3000 {\n if s > 0 { s = sin(s) * cos(s) + sin(s * s) } else { s = sin(s) }\n}\nloss s",
+    "# branch on data, less forwards\nparam x = 0.5\nvar s = x\nfor k in 0..3000 {\n if s < 0 { s = sin(s) * cos(s) + sin(s * s) } else { s = sin(s) + 1.0 }\n}\nloss s",
+    "# branch on data, arrays\nparam x: [9] = [1, 2, 3, 4, 5, 6, 7, 8, 9]\nvar a = x\nfor k in 0..100 {\n if a[k % 9] > 0.5 { a = sin(a) * cos(a) + 0.2 } else { a[0] = exp(a[1]) }\n}\nloss y = sum(a)",
+    "# branch on data, lengths\nparam x = 0.5\nvar a = fill(x, 20)\nif x < 0 { a = fill(x, 40) }\nlet b = fill(x, 1000 - 10 * len(a))\nloss y = sum(a) + sum(b * b)",
+    "# branch on data, lengths decide rounds\nparam x = 0.5\nvar a = fill(x, 20)\nvar s = x\nif x < 0 { a = fill(x, 40) }\nfor k in 0..100 - 2 * len(a) { s = sin(s) }\nloss y = sum(a) + s",
+    "# branch on data grows\nparam x = 0.5\nvar a = fill(x, 2)\nvar s = x\nfor k in 0..40 {\n if s > 0.1 { a = append(a, s) }\n s = sin(s) + 0.05 * sum(a)\n}\nloss y = sum(a) + s",
+    "# branch on data cuts\nparam x = 0.5\nvar a = fill(x, 50)\nvar s = x\nfor k in 0..40 {\n if s > 100 { a = a[1..] }\n s = sin(s) + 0.05 * sum(a * a)\n}\nloss y = sum(a) + s",
+    "# branch on data, integers\nparam x = 0.5\nvar m: int = 3\nif x < 0 { m = 4 }\nlet a = fill(x, 50)\nloss y = sum(a[..m]) * sum(a)",
+    "# flat in one branch\nparam x = 0.5\nvar a = fill(x, 0)\nfor k in 0..33 { a = append(a, sin(x * k)) }\nvar s = 0.0\nvar z = fill(x, 0)\nif x < 0 { s = sum(a * a); z = fill(x, 40) }\ns += sum(z * 2)\nlet big = fill(x, 50)\nloss y = s + sum(a * a) * sum(big)",
+    "# descends\nparam x: [40] = zeros(40)\nvar a = x\nfor k in 0..39 reversed { a[k] = sin(a[k + 1]) }\nloss y = sum(a)",
+    "# rounds in logs\nparam x: [40] = zeros(40)\nvar s = 0.0\nfor k in 0..30 {\n let b = x[k..k + k % 7 + 1]\n s += sum(sin(b) * b)\n}\nloss s",
+    "# rounds by quotient\nparam x: [40] = zeros(40)\nvar s = 0.0\nfor k in 0..80 {\n var m: int = k // 9\n for j in 0..m { s += sin(s) }\n}\nloss y = s + sum(x)",
+    "# rounds by a carried remainder\nparam x = 0.3\nvar s = x\nvar m: int = 2\nfor k in 0..80 {\n for j in 0..m { s += sin(s) }\n m = 2 + (k // 9) % 4\n}\nloss s",
+    "# integers in an array\nparam x = 0.3\nvar s = x\nvar c = [0, 0]\nfor k in 0..80 {\n s = sin(s)\n c[0] = c[0] + 1\n}\nloss y = sum(fill(s, c[0]))",
+    "# integers from a list\nparam x = 0.3\nvar s = x\nlet c = [2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 9, 2, 2, 2, 2, 2, 2]\nfor k in 0..20 {\n s += sum(sin(fill(s, c[k])))\n}\nloss s",
+    "# integers from a list, carried\nparam x = 0.3\nvar s = x\nvar m: int = 1\nlet c = [2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 9, 2, 2, 2, 2, 2, 2]\nfor k in 0..20 {\n s += sum(sin(fill(s, m)))\n m = c[k]\n}\nloss s",
+    "# a list of lengths\nparam x = 0.3\nvar s = x\nlet c = range(30)\nfor k in 0..30 {\n s += sum(sin(fill(s, c[k])))\n}\nloss s",
+    "# shared in the first round\nparam x: [5] = [1, 2, 3, 4, 5]\nvar a = x\nvar s = 0.0\nfor k in 0..30 {\n a[k % 5] = sin(a[0])\n s += sum(a * x)\n}\nloss s",
+    "# carried swap of shapes\nparam x: [2, 6] = zeros(2, 6)\nvar a = x\nvar s = 0.0\nfor k in 0..30 {\n a = sin(a)'\n s += sum(a)\n}\nloss s",
+    "# carried shapes of one area\nparam x: [2, 6] = zeros(2, 6)\nvar a = x\nvar s = 0.0\nfor k in 0..30 {\n a = reshape(sin(a), 2 + k % 2, 12 // (2 + k % 2))\n s += sum(a[0, ..] * a[0, ..])\n}\nloss s",
+    "# second axis follows the round\nparam x = 0.4\nvar a = fill(x, 2, 1)\nvar s = 0.0\nfor k in 0..30 {\n s += sum(sin(a))\n a = fill(x, 2, 1 + k // 8)\n}\nloss s",
+    "# a break\nparam x = 0.4\nvar s = x\nfor k in 0..50 {\n s = sin(s)\n if k == 30 { break }\n}\nloss s",
+    "# a break on data\nparam x = 0.4\nvar s = x\nfor k in 0..50 {\n s = sin(s)\n if s < 0.2 { break }\n}\nloss s",
+    "# a continue on data\nparam x = 0.4\nvar s = x\nfor k in 0..50 {\n s = sin(s) + 0.1\n if s < 0.2 { continue }\n s = cos(s) * exp(s)\n}\nloss s",
+    "# logs in a nested branch\nparam x = 0.4\nvar s = x\nfor k in 0..20 {\n for j in 0..20 {\n  if s > 0.3 { s = sin(s) * cos(s) * exp(s) } else { s = sqrt(s * s + 1.0) }\n }\n s = tanh(s)\n}\nloss s",
+    "# no logs yet\nparam x = 0.4\nvar s = x\nvar a = fill(x, 0)\nfor k in 0..60 {\n let m: int = max(k - 30, 0)\n for j in 0..m { s = sin(s) }\n}\nloss y = s + sum(a)",
 ];
 
 #[test]
 fn loops_and_branches_that_mislead() {
     let mut failures = Vec::new();
-    let mut known = 0;
-    for (name, source) in ATTACKS {
-        known += attack(name, source, &mut failures);
-    }
+    let known: usize = ATTACKS.iter().map(|source| attack(source, &mut failures)).sum();
     // Few programs here may be given up.
     assert!(known * 6 > 4 * ATTACKS.len() * 5, "{known} of {} predicted", 4 * ATTACKS.len());
     for rounds in [0, 1, 2, 3, 7, 8, 9, 10, 33, 65] {
-        attack(
-            &format!("{rounds} rounds"),
-            &format!(
-                "param x: [5] = [1, 2, 3, 4, 5]\nvar a = x\nvar s = x[0]\nfor k in 0..{rounds} {{\n a[k % 5] = sin(a[0]) * s\n s = tanh(s) + sum(a * x)\n}}\nloss s"
-            ),
-            &mut failures,
+        let source = format!(
+            "param x: [5] = [1, 2, 3, 4, 5]\nvar a = x\nvar s = x[0]\nfor k in 0..{rounds} {{\n a[k % 5] = sin(a[0]) * s\n s = tanh(s) + sum(a * x)\n}}\nloss s"
         );
+        attack(&source, &mut failures);
     }
-    assert!(failures.is_empty(), "{}", failures.join("\n"));
+    none(&failures);
 }
 
-fn names(program: &Program) -> Vec<String> {
-    let mut found = std::collections::BTreeSet::new();
-    for function in &program.functions {
-        for info in &function.values {
-            found.extend(info.name.as_ref().map(|name| name.to_string()));
-        }
-    }
-    found.into_iter().collect()
+/// Nothing failed.
+fn none(failures: &[String]) {
+    let few = failures[..failures.len().min(8)].join("\n");
+    assert!(failures.is_empty(), "{} failures\n{few}", failures.len());
 }
 
-fn bits(data: &[Datum<f64>]) -> Vec<u64> {
-    flat(data).iter().map(|x| x.to_bits()).collect()
+fn names(program: &Program) -> BTreeSet<String> {
+    let infos = program.functions.iter().flat_map(|function| &function.values);
+    infos.filter_map(|info| info.name.as_ref()).map(ToString::to_string).collect()
 }
 
 /// Whatever is chosen for whichever variable, the gradient keeps its bits, and the plan is right.
@@ -392,87 +210,7 @@ fn choices_by_name_do_not_change_the_gradient() {
         }
     }
     println!("{compared} gradients compared");
-    let few: Vec<&String> = failures.iter().take(6).collect();
-    assert!(
-        failures.is_empty(),
-        "{} failures\n{}",
-        failures.len(),
-        few.iter().map(|s| s.as_str()).collect::<Vec<_>>().join("\n")
-    );
-}
-
-/// Every budget between the smallest and all gives the same bits within it.
-#[test]
-fn budgets_at_random() {
-    let count = from_environment("PALINODE_PROGRAMS", 40);
-    let (mut failures, mut fitted, mut refused, mut unknown) = (Vec::new(), 0, 0, 0);
-    for seed in from_environment("PALINODE_SEED", 0)..from_environment("PALINODE_SEED", 0) + count {
-        let Ok(case) = compiled(&source(seed)) else { continue };
-        let fit = |bytes: usize| {
-            fit_gradient(&case.program, &case.wrt, &case.inputs, 8, &Storage::default(), Budget::from(bytes))
-        };
-        let all = match fit(1 << 40) {
-            Ok(plan) => plan,
-            Err(FitError::Plan(_)) => {
-                unknown += 1;
-                continue;
-            }
-            Err(error) => {
-                failures.push(format!("seed {seed}: {error}"));
-                continue;
-            }
-        };
-        let Ok(expected) = run_on(&all.program, &case.inputs, "the gradient") else { continue };
-        let Err(FitError::TooSmall { smallest, .. }) = fit(1) else { continue };
-        let (low, high) = (smallest.bytes(), all.store_all.bytes());
-        for part in [0, 1, 2, 5, 8] {
-            let budget = low + (high.saturating_sub(low)) * part / 8;
-            match fit(budget) {
-                Ok(plan) => {
-                    fitted += 1;
-                    if let Err(invalid) = verify(&plan.program) {
-                        failures.push(format!("seed {seed} at {budget}: {invalid:?}"));
-                        continue;
-                    }
-                    let limits = Limits { budget: Budget::from(budget), ..Limits::default() };
-                    match Code::new(&plan.program).run_with_stats(&case.inputs, &limits) {
-                        Ok((found, stats)) => {
-                            if bits(&found) != bits(&expected) {
-                                failures.push(format!("seed {seed} at {budget}: other bits"));
-                            }
-                            if stats.heap_bytes > budget
-                                || (plan.prediction.exact && stats.heap_bytes as u64 != plan.prediction.heap)
-                            {
-                                failures.push(format!(
-                                    "seed {seed} at {budget}: {} {:?}",
-                                    stats.heap_bytes, plan.prediction.heap
-                                ));
-                            }
-                        }
-                        Err(error) => failures.push(format!(
-                            "seed {seed} at {budget} (of {low}..{high}), exact {}: {error}",
-                            plan.prediction.exact
-                        )),
-                    }
-                }
-                Err(FitError::TooSmall { smallest: again, .. }) => {
-                    failures.push(format!("seed {seed}: {low} was promised, {budget} refused, now {again}"))
-                }
-                Err(error) => failures.push(format!("seed {seed} at {budget}: {error}")),
-            }
-        }
-        if low > 0 {
-            refused += usize::from(fit(low - 1).is_err());
-        }
-    }
-    println!("{fitted} fitted, {refused} refused, {unknown} unknown");
-    let few: Vec<&String> = failures.iter().take(8).collect();
-    assert!(
-        failures.is_empty(),
-        "{} failures\n{}",
-        failures.len(),
-        few.iter().map(|s| s.as_str()).collect::<Vec<_>>().join("\n")
-    );
+    none(&failures);
 }
 
 /// Loops of a thousand million rounds: the plan is there at once.
@@ -495,7 +233,7 @@ fn steady_loops_stay_quick() {
         let source = format!(
             "param x = 0.5\nparam w: [3, 3] = zeros(3, 3)\nparam v: [3] = [1, 2, 3]\nvar y = x\nvar a = v * 2\nvar b = v * 3\nvar c = v * 4\nvar n: int = 0\nfor k in 0..1000000000 {{\n {body}\n}}\nloss z = y + sum(a) + sum(b) + sum(c) + n"
         );
-        let model = pal::compile(&source).unwrap_or_else(|found| panic!("{name}: {found:?}"));
+        let model = compile(&source);
         let inputs = given(&model);
         let gradient = transform::value_and_grad(&model.program, &[0, 1, 2]).expect("differentiates");
         for program in [passes::simplify(&model.program), passes::simplify(&gradient)] {
@@ -514,14 +252,13 @@ fn absurd_lengths_are_more_than_any_budget() {
         let source = format!(
             "param x = 0.5\nvar s = x\nfor k in 0..{rounds} {{ s = sin(s) }}\nlet a = fill(x, {length})\nlet b = a * a\nloss y = sum(a) + s + sum(b)"
         );
-        let model = pal::compile(&source).expect("compiles");
+        let model = compile(&source);
         let gradient =
             passes::simplify(&transform::value_and_grad(&model.program, &[0]).expect("differentiates"));
         let plan = predict(&gradient, &[Datum::real(0.5)], 8).expect("is known");
         assert!(plan.peak > 1 << 60, "{}", plan.peak);
     }
-    let model = pal::compile("param x = 0.5\nlet a = fill(x, 8000000000, 8000000000)\nloss y = sum(sin(a))")
-        .expect("compiles");
+    let model = compile("param x = 0.5\nlet a = fill(x, 8000000000, 8000000000)\nloss y = sum(sin(a))");
     let plan = predict(&model.program, &[Datum::real(0.5)], 8).expect("is known");
     assert!(plan.peak > 1 << 60, "{}", plan.peak);
 }
@@ -529,7 +266,7 @@ fn absurd_lengths_are_more_than_any_budget() {
 /// Inputs that do not fit are an error, not a panic.
 #[test]
 fn inputs_that_do_not_fit_are_refused() {
-    let model = pal::compile("param x: [3] = [1, 2, 3]\nparam n = 2\nloss y = sum(x) * n").expect("compiles");
+    let model = compile("param x: [3] = [1, 2, 3]\nparam n = 2\nloss y = sum(x) * n");
     let wrong = [
         (vec![], "PAL0250"),
         (vec![Datum::real(1.0), Datum::real(1.0)], "PAL0251"),
@@ -544,11 +281,11 @@ fn inputs_that_do_not_fit_are_refused() {
 #[test]
 fn loops_without_end_are_refused_or_bounded() {
     let endless = "param x = 2\nvar k: int = 1\nvar y = x\nwhile k > 0 { k = 3 - k; y = y * x }\nloss y";
-    let model = pal::compile(endless).expect("compiles");
+    let model = compile(endless);
     assert_eq!(predict(&model.program, &given(&model), 8).unwrap_err().code(), "PAL0414");
     let long =
         "param x = 2\nvar y = x\nfor k in 0..1_000_000_000_000 {\n if k % 2 == 0 { y = sin(y) }\n}\nloss y";
-    let model = pal::compile(long).expect("compiles");
+    let model = compile(long);
     let gradient =
         passes::simplify(&transform::value_and_grad(&model.program, &[0]).expect("differentiates"));
     for program in [&model.program, &gradient] {
@@ -567,7 +304,7 @@ fn second_derivatives_of_stored_gradients() {
         "param x = 0.3\nfn f(n: int, y) -> real {\n if n == 0 { return y }\n return f(n - 1, sin(y) * y)\n}\nvar s = x\nfor k in 0..4 { s = s + f(k, s) }\nloss s",
     ];
     for source in sources {
-        let model = pal::compile(source).unwrap_or_else(|found| panic!("{found:?}"));
+        let model = compile(source);
         let inputs = given(&model);
         let mut expected: Option<Vec<f64>> = None;
         for first in Recompute::ALL {
@@ -594,38 +331,8 @@ fn second_derivatives_of_stored_gradients() {
     }
 }
 
-/// A loop with a branch on data, shorter and longer than what the planner walks: every budget from the one
-/// that a refusal names works.
-#[test]
-fn budgets_hold_after_branches_on_data() {
-    let bodies = [
-        "if x[0] > 0.3 { x = sin(x) } else { x[1] = x[0] * 1.1 }",
-        "if x[0] > 0.3 { x = x * 0.9 }",
-        "let y = x * 2\nif y[0] > 0.3 { x = sin(y) } else { x = x + 0.1 * z\nz = cos(z) }",
-        "if x[0] > 0.3 { z = sin(x) } \nx = 0.9 * z + 0.05",
-        "if x[0] > 0.3 { x, z = z, x }\nx = sin(x)",
-    ];
-    for (rounds, body) in [40, 65, 100, 300].into_iter().flat_map(|n| bodies.map(|body| (n, body))) {
-        let source = format!(
-            "param p: [6] = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6]\nvar x = p * 2\nvar z = p * 3\nfor k in 0..{rounds} {{\n{body}\n}}\nloss l = sum(x * z)"
-        );
-        let model = pal::compile(&source).expect("compiles");
-        let inputs = given(&model);
-        let fit = |bytes: usize| {
-            fit_gradient(&model.program, &[0], &inputs, 8, &Storage::default(), Budget::from(bytes))
-        };
-        let Err(FitError::TooSmall { smallest, .. }) = fit(1) else { panic!("a byte is not enough") };
-        let (low, high) = (smallest.bytes(), fit(smallest.bytes()).expect("fits").store_all.bytes());
-        for budget in (0..4).map(|part| low + high.saturating_sub(low) * part / 4) {
-            let plan = fit(budget).unwrap_or_else(|error| panic!("{source}: {budget}: {error}"));
-            let limits = Limits { budget: Budget::from(budget), ..Limits::default() };
-            let ran = Code::new(&plan.program).run(&inputs, &limits);
-            assert!(ran.is_ok(), "{source}: {budget} of {low}: {ran:?}");
-        }
-    }
-}
-
-/// Loops in loops are fitted in no time: what was 49 seconds for the last of these is some hundredths of one.
+/// Loops in loops are fitted in no time, counted in allocations: there are eight million at most, in a second
+/// or two; once the last of these took 49 seconds.
 #[test]
 fn nests_are_fitted_at_once() {
     let bodies = [
@@ -637,35 +344,16 @@ fn nests_are_fitted_at_once() {
         let source = format!(
             "param x = 0.5\n{start}\nfor i in 0..40 {{\nfor j in 0..40 {{\nfor k in 0..{inner} {{\n{body}\n}}\n}}\n}}\nloss y = {end}"
         );
-        let model = pal::compile(&source).unwrap_or_else(|found| panic!("{source}: {found:?}"));
+        let model = compile(&source);
         let inputs = given(&model);
-        let started = std::time::Instant::now();
-        let fitted = fit_gradient(&model.program, &[0], &inputs, 8, &Storage::default(), Budget::from(1));
-        let Err(FitError::TooSmall { smallest, .. }) = fitted else { panic!("{source}: {fitted:?}") };
-        let plan = fit_gradient(&model.program, &[0], &inputs, 8, &Storage::default(), smallest);
-        assert!(started.elapsed().as_secs_f64() < 15.0, "{source}: {:?}", started.elapsed());
+        let fit = |budget| fit_gradient(&model.program, &[0], &inputs, 8, &Storage::default(), budget);
+        let ((smallest, plan), taken) = measured(|| {
+            let Err(FitError::TooSmall { smallest, .. }) = fit(Budget::from(1)) else { panic!("{source}") };
+            (smallest, fit(smallest).expect("fits"))
+        });
+        println!("{} allocations\n{source}", taken[ALL].calls);
+        assert!(taken[ALL].calls < 15_000_000, "{} allocations\n{source}", taken[ALL].calls);
         let limits = Limits { budget: smallest, ..Limits::default() };
-        Code::new(&plan.expect("fits").program).run(&inputs, &limits).expect("runs within it");
+        Code::new(&plan.program).run(&inputs, &limits).expect("runs within it");
     }
-}
-
-/// Code without loops: many arrays are given up at a time, so that a search is not over before it has begun.
-#[test]
-fn long_code_without_loops_fits_into_little() {
-    let source = format!(
-        "param x: [100] = fill(0.5, 100)\nvar s = x\n{}loss y = sum(s)",
-        "s = sin(s) * 1.1\n".repeat(600)
-    );
-    let model = pal::compile(&source).expect("compiles");
-    let inputs = given(&model);
-    let fit = |budget| fit_gradient(&model.program, &[0], &inputs, 8, &Storage::default(), budget);
-    let Err(FitError::TooSmall { smallest, .. }) = fit(Budget::from(1)) else {
-        panic!("a byte is not enough")
-    };
-    let fitted = fit(smallest).expect("fits");
-    assert!(smallest.bytes() * 5 < fitted.store_all.bytes() * 4, "{smallest} of {}", fitted.store_all);
-    let limits = Limits { budget: smallest, ..Limits::default() };
-    let found = Code::new(&fitted.program).run(&inputs, &limits).expect("runs within it");
-    let all = passes::simplify(&transform::value_and_grad(&model.program, &[0]).expect("differentiates"));
-    assert_eq!(bits(&found), bits(&Code::new(&all).run(&inputs, &Limits::default()).expect("runs")));
 }

@@ -5,6 +5,7 @@
 //! result and of its arguments (literals are rounded, too), by the spacing of the posits there; what is lost
 //! reaches the answer through the product of absolute partials.
 
+use crate::agree::flat;
 use crate::pal::compile;
 use crate::pal::examples::{examples, inputs};
 use palinode_core::{Accumulator, DoubleDouble, Key, Posit, PositWidth, Quire, Real, Scalar, Tape, Var};
@@ -33,7 +34,7 @@ fn bound<W: PositWidth>(code: &Code, given: &[Datum<f64>], which: usize) -> f64 
         let mut next = x.iter();
         let given: Vec<Datum<Var<f64>>> =
             given.iter().map(|datum| datum.map(|_| *next.next().expect("as many"))).collect();
-        let found = reals(&code.run(&given, &Limits::default()).expect("it ran in f64"))[which];
+        let found = flat(&code.run(&given, &Limits::default()).expect("it ran in f64"))[which];
         answer = found.peek().expect("a number");
         // Written down last, whatever it is.
         found * 2.0
@@ -66,10 +67,6 @@ fn bound<W: PositWidth>(code: &Code, given: &[Datum<f64>], which: usize) -> f64 
     lost
 }
 
-fn reals<R: Real>(outputs: &[Datum<R>]) -> Vec<R> {
-    outputs.iter().filter_map(Datum::as_vector).flatten().copied().collect()
-}
-
 /// What a comparison said: how far off the number was, in parts of what is allowed, and whether that is less
 /// than the number.
 struct Compared {
@@ -89,8 +86,8 @@ fn compare<W: PositWidth>(
     let found = code.run(&posits, &Limits::default()).map_err(|error| error.to_string())?;
     let wide: Vec<Datum<DoubleDouble>> =
         given.iter().map(|datum| datum.map(DoubleDouble::from_f64)).collect();
-    let exact = reals(&code.run(&wide, &Limits::default()).expect("it ran in f64"));
-    for (which, (found, exact)) in reals(&found).into_iter().zip(exact).enumerate().take(most_numbers()) {
+    let exact = flat(&code.run(&wide, &Limits::default()).expect("it ran in f64"));
+    for (which, (found, exact)) in flat(&found).into_iter().zip(exact).enumerate().take(most_numbers()) {
         let allowed = bound::<W>(&code, given, which);
         let apart = (found.to_double_double() - exact).abs().to_f64();
         assert!(
@@ -177,16 +174,16 @@ fn sums_of_programs_are_quires() {
         let row = |i: usize| &x[3 * i..3 * i + 3];
         let miss: Vec<Posit<W>> = (0..ROWS).map(|i| Quire::dot(row(i), &w) - y[i]).collect();
         let given = [Datum::vector(w), Datum::matrix(ROWS, 3, x.clone()), Datum::vector(y)];
-        let found = reals(&Code::new(&program).run(&given, &exactly()).unwrap());
+        let found = flat(&Code::new(&program).run(&given, &exactly()).unwrap());
         assert_eq!(found, [Quire::dot(&miss, &miss), Quire::dot(&miss, &[Posit::ONE; ROWS])]);
         let twice: Vec<Posit<W>> = miss.iter().map(|&m| m + m).collect();
         let column = |j: usize| -> Vec<Posit<W>> { (0..ROWS).map(|i| row(i)[j]).collect() };
         let expected: Vec<Posit<W>> = (0..3).map(|j| Quire::dot(&column(j), &twice)).collect();
         for program in [&gradient, &passes::simplify(&gradient)] {
             let code = Code::new(program);
-            assert_eq!(reals(&code.run(&given, &exactly()).unwrap()), expected);
+            assert_eq!(flat(&code.run(&given, &exactly()).unwrap()), expected);
             // So that the test can fail: added up one by one it is something else.
-            assert_ne!(reals(&code.run(&given, &Limits::default()).unwrap()), expected);
+            assert_ne!(flat(&code.run(&given, &Limits::default()).unwrap()), expected);
         }
     }
     of::<i16>();

@@ -101,7 +101,7 @@ fn everything() -> Program {
     let params = b.open(&[Type::INT]);
     let _ = params;
     let block = b.close(&[]);
-    b.emit_blocks(Op::For { descending: true, room: None }, &[n], vec![block], &[]);
+    b.emit_blocks(Op::For { descending: true, keep: None }, &[n], vec![block], &[]);
     let halved = b.while_loop(
         &[x],
         |b, state| {
@@ -266,73 +266,11 @@ fn deep_nesting_is_a_mistake() {
 
 /// Words and marks of the language, put together at random.
 fn soup() -> impl Strategy<Value = String> {
-    let pieces = [
-        "entry",
-        "fn",
-        "main",
-        "(",
-        ")",
-        "->",
-        "outputs",
-        "tangent",
-        "{",
-        "}",
-        "yield",
-        "v0",
-        "v1",
-        "x.2",
-        "x",
-        ":",
-        "f64",
-        "int",
-        "bool",
-        "[",
-        "_",
-        "]",
-        ",",
-        "=",
-        "<",
-        ">",
-        "0",
-        "1",
-        "+",
-        "@",
-        "'",
-        "const",
-        "1.5",
-        "3i",
-        "nan",
-        "true",
-        "pi",
-        "add",
-        "powi",
-        "broadcast",
-        "reduce_sum",
-        "permute",
-        "read",
-        "write",
-        "push",
-        "matmul",
-        "call",
-        "for",
-        "in",
-        "down",
-        "while",
-        "do",
-        "if",
-        "else",
-        "fused",
-        "svd",
-        "concat",
-        "dim",
-        "convert",
-        "\\{20}",
-        "\\",
-        "-",
-        "//",
-        "\n",
-    ];
-    prop::collection::vec(prop::sample::select(pieces.to_vec()), 0..60).prop_map(|pieces| pieces.join(" "))
+    let words = "entry fn main ( ) -> outputs tangent { } yield v0 v1 x.2 x : f64 int bool [ _ ] , = < > 0 \
+        1 + @ ' const 1.5 3i nan true pi add powi broadcast reduce_sum permute read write push \
+        matmul call for in down while do if else fused svd concat dim convert \\{20} \\ - //";
+    let pieces: Vec<&str> = words.split(' ').chain(["\n"]).collect();
+    prop::collection::vec(prop::sample::select(pieces), 0..60).prop_map(|pieces| pieces.join(" "))
 }
 
 proptest! {

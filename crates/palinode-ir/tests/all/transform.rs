@@ -1,6 +1,7 @@
 //! Transforms on programs written by hand, one feature each, against duals, the tape and closed forms.
 
 use crate::agree::{check, flat, run_on};
+use crate::pal::{compile, defaults};
 use palinode_ir::interp::Datum;
 use palinode_ir::{Program, text, transform};
 
@@ -8,12 +9,11 @@ fn parsed(source: &str) -> Program {
     text::parse(source).unwrap_or_else(|errors| panic!("{errors:?}\n{source}"))
 }
 
-fn agrees(source: &str, inputs: &[Datum<f64>], wrt: &[usize]) {
-    let program = parsed(source);
-    match check(&program, inputs, wrt) {
+fn agrees(program: &Program, source: &str, inputs: &[Datum<f64>], wrt: &[usize]) {
+    match check(program, inputs, wrt) {
         Ok(covered) => assert!(covered.second_order, "numbers were too large to compare"),
         Err(failure) => {
-            let reverse = transform::vjp(&program, wrt).map(|program| text::print(&program));
+            let reverse = transform::vjp(program, wrt).map(|program| text::print(&program));
             panic!("{failure}\n{source}\n{}", reverse.unwrap_or_default());
         }
     }
@@ -27,428 +27,147 @@ fn vector(x: &[f64]) -> Datum<f64> {
     Datum::vector(x.to_vec())
 }
 
-const LOGISTIC: &str = "entry fn main(x.0: f64, r.1: f64, n.2: int) -> (f64) outputs (y) {
-  v8 = const 1.0
-  x.3 = for k.4 in n.2 (x.5: f64 = x.0) {
-    v6 = mul r.1, x.5
-    v7 = sub v8, x.5
-    v9 = mul v6, v7
-    yield v9
-  }
-  yield x.3
-}";
+/// The numbers that a program gives.
+fn numbers(program: &Program, inputs: &[Datum<f64>]) -> Vec<f64> {
+    flat(&run_on(program, inputs, "the program").unwrap())
+}
+
+/// A feature each; what is written as `N` takes several values.
+const FEATURES: &[&str] = &[
+    "# a loop\nparam x = 0.3\nparam r = 3.1\ninput n: int = N\nvar y = x\nfor k in 0..n { y = r * y * (1 - y) }\nloss y",
+    "# nested loops that write an array\nparam a: [3] = [0.3, 0.7, 1.1]\ninput n: int = 4\ninput m: int = N\nvar q = a\nfor i in 0..n { for j in 0..m { q[j % 3] = sin(q[j % 3]) * q[j % 3] } }\nloss y = sum(q * q)",
+    "# triangular loops, which keep offsets\nparam x = 0.7\ninput n: int = 5\nvar s = x\nfor i in 0..n { for j in 0..i {\n let q = s\n s = sin(q)\n for l in 0..j { s = cos(s) * q }\n} }\nloss s",
+    "# branches in a while\nparam x = 0.9\nvar s = x\nwhile s < 40 {\n s *= 1.7\n if s < 3 { s = (sin(s) + s)^2 } else { s = sqrt(s) * x + s }\n}\nloss s",
+    "# a loop in a branch in a loop\nparam x = 0.3\ninput n: int = 7\nvar s = x\nfor i in 0..n { if i % 2 == 0 { for j in 0..i { s = sin(s) + s } } else { s = cos(exp(s)) } }\nloss s",
+    "# arrays as residuals\nparam w: [2, 2] = [[0.3, -0.8], [0.5, 0.9]]\nparam b: [2] = [0.2, -0.4]\ninput n: int = 4\nvar h = b\nfor i in 0..n { h = tanh(w @ h + b) }\nloss y = dot(h, h)",
+    "# arrays that change their length\nparam a: [2] = [0.2, -0.4]\ninput n: int = 3\nvar h = a\nfor i in 0..n {\n let g = concat(h, sin(h))\n h = g * g\n}\nloss y = sum(h)",
+    "# a parallel move\nparam a = 1.1\nparam b = 0.9\ninput n: int = 5\nvar p, q = a, b\nfor i in 0..n { p, q = q, p * q }\noutput x = p\noutput y = q",
+    "# captured and carried at once\nparam a: [3] = [0.5, 0.7, 1.3]\ninput n: int = 3\nvar s = a\nfor i in 0..n { s[i] += a[i] * s[i] }\nloss y = sum(s)",
+    "# recursion\nparam x = 1.3\ninput n: int = 4\nfn power(x, n: int) -> real { if n <= 0 { return 1.0 }; return sin(power(x, n - 1)) * x }\nloss y = power(x, n)^2",
+    // Which results depend on what must be found for all functions together: an answer that was found while
+    // another function was still taken to depend on nothing is not final.
+    "# functions that call each other\nparam x = 0.7\nfn f(a: real, n: int) -> real { if n == 0 { return sin(a) }; return g(a, n - 1) }\nfn g(a: real, n: int) -> real { if n == 0 { return 3.0 }; return f(a, n - 1) }\nloss l = f(x, 2) * 2 + g(x, 3)",
+    "# arguments that change places\nparam x = 0.7\nfn f(a: real, b: real, n: int) -> real { if n == 0 { return sin(a) }; return f(b, a, n - 1) }\nloss l = f(x, 2, 4) + f(2, x, 3)",
+    "# every way of access\nparam a: [3, 3] = [[0.3, -0.8, 0.5], [0.9, 0.1, -0.2], [0.7, 0.4, 0.25]]\nparam x: [3] = [0.2, -0.4, 0.6]\nlet l = [2, 0]\nvar m = a\nm[.., 2] = x\nlet part = m[0..2, l]\nm[0..3 by 2, l] += sin(part)\nm[2, ..] = sum(a[1, ..] * a[1, ..])\nlet t = max_axis(m, 1)\noutput y = sum(m * m) + dot(t, t)\noutput b = m'",
+];
 
 #[test]
-fn scalar_loop() {
-    for n in [0, 1, 2, 10] {
-        agrees(LOGISTIC, &[real(0.3), real(3.1), Datum::int(n)], &[0, 1]);
+fn features_agree() {
+    for feature in FEATURES {
+        for n in [0, 1, 2, 10] {
+            let source = feature.replace('N', &n.to_string());
+            let model = compile(&source);
+            let inputs = defaults(&model);
+            let wrt: Vec<usize> = (0..inputs.len()).filter(|&at| inputs[at].ty().is_real()).collect();
+            agrees(&model.program, &source, &inputs, &wrt);
+            if !feature.contains('N') {
+                break;
+            }
+        }
     }
 }
 
-#[test]
-fn nested_loops_write_an_array() {
-    let source = "entry fn main(a.0: f64[_], n.1: int, m.2: int) -> (f64) outputs (y) {
-      v3 = for i.4 in n.1 (s.5: f64[_] = a.0) {
-        v6 = for j.7 in m.2 (q.8: f64[_] = s.5) {
-          v9 = read q.8[j.7]
-          v10 = sin v9
-          v20 = mul v10, v9
-          v11 = write q.8[j.7], v20
-          yield v11
-        }
-        yield v6
-      }
-      v12 = mul v3, v3
-      v13 = reduce_sum<0> v12
-      yield v13
-    }";
-    agrees(source, &[vector(&[0.3, 0.7, 1.1]), Datum::int(4), Datum::int(3)], &[0]);
-    agrees(source, &[vector(&[0.3, 0.7, 1.1]), Datum::int(4), Datum::int(0)], &[0]);
-}
-
-#[test]
-fn triangular_loops_keep_offsets() {
-    let source = "entry fn main(x.0: f64, n.1: int) -> (f64) outputs (y) {
-      v3 = for i.4 in n.1 (s.5: f64 = x.0) {
-        v6 = for j.7 in i.4 (q.8: f64 = s.5) {
-          v9 = sin q.8
-          v10 = for l.11 in j.7 (p.12: f64 = v9) {
-            v13 = cos p.12
-            v14 = mul v13, q.8
-            yield v14
-          }
-          yield v10
-        }
-        yield v6
-      }
-      yield v3
-    }";
-    agrees(source, &[real(0.7), Datum::int(5)], &[0]);
-}
-
-#[test]
-fn while_with_branches_inside() {
-    let source = "entry fn main(x.0: f64) -> (f64) outputs (y) {
-      v1 = const 40.0
-      v3 = const 1.7
-      v2 = while (x.4: f64 = x.0) {
-        v5 = less x.4, v1
-        yield v5
-      } do (x.6: f64) {
-        v7 = mul x.6, v3
-        v20 = const 3.0
-        v8 = less v7, v20
-        v9 = if v8 {
-           v10 = sin v7
-           v12 = add v10, v7
-           v15 = mul v12, v12
-           yield v15
-        } else {
-           v11 = sqrt v7
-           v13 = mul v11, x.0
-           v14 = add v13, v7
-           yield v14
-        }
-        yield v9
-      }
-      yield v2
-    }";
-    agrees(source, &[real(0.9)], &[0]);
-}
-
-#[test]
-fn loop_inside_a_branch_inside_a_loop() {
-    let source = "entry fn main(x.0: f64, n.1: int) -> (f64) outputs (y) {
-      two.2 = const 2i
-      none.3 = const 0i
-      v4 = for i.5 in n.1 (s.6: f64 = x.0) {
-        v7 = irem i.5, two.2
-        v8 = equal v7, none.3
-        v9 = if v8 {
-          v10 = for j.11 in i.5 (q.12: f64 = s.6) {
-            v13 = sin q.12
-            v14 = add v13, q.12
-            yield v14
-          }
-          yield v10
-        } else {
-          v15 = exp s.6
-          v16 = cos v15
-          yield v16
-        }
-        yield v9
-      }
-      yield v4
-    }";
-    agrees(source, &[real(0.3), Datum::int(7)], &[0]);
-}
-
-#[test]
-fn array_residuals_in_a_loop() {
-    // A small recurrent net: h = tanh(W h + b), in a loop whose state is a vector.
-    let source = "entry fn main(w.0: f64[_,_], b.1: f64[_], n.2: int) -> (f64) outputs (y) {
-      v3 = for i.4 in n.2 (h.5: f64[_] = b.1) {
-        v6 = matmul w.0, h.5
-        v7 = add v6, b.1
-        v8 = tanh v7
-        yield v8
-      }
-      v9 = matmul v3, v3
-      yield v9
-    }";
-    let w = Datum::matrix(2, 2, vec![0.3, -0.8, 0.5, 0.9]);
-    agrees(source, &[w, vector(&[0.2, -0.4]), Datum::int(4)], &[0, 1]);
-}
-
-#[test]
-fn arrays_that_change_their_length() {
-    let source = "entry fn main(a.0: f64[_], n.1: int) -> (f64) outputs (y) {
-      v3 = for i.4 in n.1 (h.5: f64[_] = a.0) {
-        v6 = sin h.5
-        v7 = concat<0> h.5, v6
-        v8 = mul v7, v7
-        yield v8
-      }
-      v9 = reduce_sum<0> v3
-      yield v9
-    }";
-    agrees(source, &[vector(&[0.2, -0.4]), Datum::int(3)], &[0]);
-}
-
-#[test]
-fn a_swap_is_a_parallel_move() {
-    let source = "entry fn main(a.0: f64, b.1: f64, n.2: int) -> (f64, f64) outputs (x, y) {
-      v3, v4 = for i.5 in n.2 (p.6: f64 = a.0, q.7: f64 = b.1) {
-        v8 = mul p.6, q.7
-        yield q.7, v8
-      }
-      yield v3, v4
-    }";
-    agrees(source, &[real(1.1), real(0.9), Datum::int(5)], &[0, 1]);
-}
-
-#[test]
-fn captured_and_carried_at_once() {
-    let source = "entry fn main(a.0: f64[_], n.1: int) -> (f64) outputs (y) {
-      v2 = for i.3 in n.1 (s.4: f64[_] = a.0) {
-        v5 = read a.0[i.3]
-        v6 = read s.4[i.3]
-        v7 = mul v5, v6
-        v8 = add_at s.4[i.3], v7
-        yield v8
-      }
-      v9 = reduce_sum<0> v2
-      yield v9
-    }";
-    agrees(source, &[vector(&[0.5, 0.7, 1.3]), Datum::int(3)], &[0]);
-}
-
-#[test]
-fn recursion() {
-    let source = "fn power(x.0: f64, n.1: int) -> (f64) {
-      v2 = const 0i
-      v3 = less_eq n.1, v2
-      v4 = if v3 {
-        v5 = const 1.0
-        yield v5
-      } else {
-        v6 = const 1i
-        v7 = isub n.1, v6
-        v8 = call power(x.0, v7)
-        v9 = sin v8
-        v10 = mul v9, x.0
-        yield v10
-      }
-      yield v4
-    }
-
-    entry fn main(x.0: f64, n.1: int) -> (f64) outputs (y) {
-      v2 = call power(x.0, n.1)
-      v3 = mul v2, v2
-      yield v3
-    }";
-    agrees(source, &[real(1.3), Datum::int(4)], &[0]);
+/// A program that calls `f`, which has a tangent rule.
+fn ruled(from: &str, to: &str, f: &str, rule: &str, main: &str) -> Program {
+    parsed(&format!(
+        "fn f(x: {from}) -> ({to}) tangent df {{ {f} }}\nfn df(x: {from}, dx: {from}) -> ({to}) {{ {rule} }}\n\
+         entry fn main(x: {from}) -> (f64) outputs (y) {{ y = call f(x) {main} }}"
+    ))
 }
 
 #[test]
 fn a_rule_given_by_hand_is_used() {
     // The rule says 10 x instead of 2 x, so it shows.
-    let source = "fn square(x.0: f64) -> (f64) tangent square_rule {
-      v1 = mul x.0, x.0
-      yield v1
-    }
-
-    fn square_rule(x.0: f64, dx.1: f64) -> (f64) {
-      v2 = const 10.0
-      v3 = mul x.0, v2
-      v4 = mul dx.1, v3
-      yield v4
-    }
-
-    entry fn main(x.0: f64) -> (f64) outputs (y) {
-      v1 = call square(x.0)
-      yield v1
-    }";
-    let gradient = transform::grad(&parsed(source), &[0]).unwrap();
-    let found = run_on(&gradient, &[real(3.0)], "the gradient").unwrap();
-    assert_eq!(flat(&found), [30.0]);
+    let rule = "ten = const 10.0 w = mul x, ten t = mul dx, w yield t";
+    let gradient =
+        transform::grad(&ruled("f64", "f64", "y = mul x, x yield y", rule, "yield y"), &[0]).unwrap();
+    assert_eq!(numbers(&gradient, &[real(3.0)]), [30.0]);
     let second = transform::grad(&gradient, &[0]).unwrap();
-    assert_eq!(flat(&run_on(&second, &[real(3.0)], "the second derivative").unwrap()), [10.0]);
-}
-
-#[test]
-fn every_way_of_access() {
-    let source = "entry fn main(a.0: f64[_,_], x.1: f64[_], l.2: int[_]) -> (f64, f64[_,_]) outputs (y, b) {
-      zero.3 = const 0i
-      one.4 = const 1i
-      two.5 = const 2i
-      row.6 = read a.0[one.4, :]
-      v7 = write a.0[:, two.5], x.1
-      v8 = read v7[zero.3:+two.5:one.4, @l.2]
-      v9 = sin v8
-      v10 = add_at v7[zero.3:+two.5:two.5, @l.2], v9
-      v11 = mul row.6, row.6
-      v12 = reduce_sum<0> v11
-      s.13 = const 0.5
-      v14 = write v10[two.5, :], v12
-      v15 = mul v14, v14
-      v16 = reduce_sum<0,1> v15
-      v17 = reduce_max<1> v14
-      v18 = matmul v17, v17
-      v19 = add v16, v18
-      v20 = permute<1,0> v14
-      yield v19, v20
-    }";
-    let a = Datum::matrix(3, 3, vec![0.3, -0.8, 0.5, 0.9, 0.1, -0.2, 0.7, 0.4, 0.25]);
-    agrees(source, &[a, vector(&[0.2, -0.4, 0.6]), Datum::ints(vec![2, 0])], &[0, 1]);
+    assert_eq!(numbers(&second, &[real(3.0)]), [10.0]);
 }
 
 #[test]
 fn dense_linear_algebra() {
-    let a = Datum::matrix(3, 3, vec![2.0, 0.3, -0.4, 0.1, 1.5, 0.2, -0.3, 0.4, 3.0]);
-    for op in [
-        "v2 = solve a.0, b.1",
-        "v2 = solve_t a.0, b.1",
-        "v2 = solve_lower a.0, b.1",
-        "v2 = solve_upper_t a.0, b.1",
-        "v4 = inverse a.0\n v2 = matmul v4, b.1",
-        "v4 = det a.0\n v2 = mul b.1, v4",
-        "v4 = logdet a.0\n v2 = mul b.1, v4",
-        "v3 = matmul a.0, a.0'\n v4 = cholesky v3\n v2 = matmul v4, b.1",
-        "q.3, r.4 = qr a.0\n v5 = matmul q.3, b.1\n v6 = matmul r.4, b.1\n v2 = mul v5, v6",
-        "v3 = matmul a.0, a.0'\n w.4, v.5 = eigh v3\n v6 = matmul v.5, b.1\n v2 = mul w.4, v6",
-        "u.3, s.4, v.5 = svd a.0\n v6 = matmul u.3, b.1\n v7 = matmul v.5, b.1\n v8 = mul v6, v7\n v2 = mul s.4, v8",
-    ] {
-        let source = format!(
-            "entry fn main(a.0: f64[_,_], b.1: f64[_]) -> (f64) outputs (y) {{\n {op}\n v20 = mul v2, v2\n v21 = reduce_sum<0> v20\n yield v21\n}}"
-        );
-        agrees(&source, &[a.clone(), vector(&[0.4, -0.7, 1.1])], &[0, 1]);
-    }
+    let general = Datum::matrix(3, 3, vec![2.0, 0.3, -0.4, 0.1, 1.5, 0.2, -0.3, 0.4, 3.0]);
     // Of a symmetric matrix itself: duals in single entries, which leave the symmetric ones, are the oracle.
-    let a = Datum::matrix(3, 3, vec![2.0, 0.3, -0.4, 0.3, 1.5, 0.2, -0.4, 0.2, 3.0]);
-    for op in [
-        "v4 = cholesky a.0\n v2 = matmul v4, b.1",
-        "w.4, v.5 = eigh a.0\n v6 = matmul v.5, b.1\n v2 = mul w.4, v6",
+    let symmetric = Datum::matrix(3, 3, vec![2.0, 0.3, -0.4, 0.3, 1.5, 0.2, -0.4, 0.2, 3.0]);
+    for (a, op) in [
+        (&general, "z = solve a, b"),
+        (&general, "z = solve_t a, b"),
+        (&general, "z = solve_lower a, b"),
+        (&general, "z = solve_upper_t a, b"),
+        (&general, "i = inverse a z = matmul i, b"),
+        (&general, "d = det a z = mul b, d"),
+        (&general, "d = logdet a z = mul b, d"),
+        (&general, "p = matmul a, a' l = cholesky p z = matmul l, b"),
+        (&general, "q, r = qr a s = matmul q, b t = matmul r, b z = mul s, t"),
+        (&general, "p = matmul a, a' w, v = eigh p s = matmul v, b z = mul w, s"),
+        (&general, "u, s, v = svd a p = matmul u, b q = matmul v, b t = mul p, q z = mul s, t"),
+        (&symmetric, "l = cholesky a z = matmul l, b"),
+        (&symmetric, "w, v = eigh a s = matmul v, b z = mul w, s"),
     ] {
         let source = format!(
-            "entry fn main(a.0: f64[_,_], b.1: f64[_]) -> (f64) outputs (y) {{\n {op}\n v20 = mul v2, v2\n v21 = reduce_sum<0> v20\n yield v21\n}}"
+            "entry fn main(a: f64[_,_], b: f64[_]) -> (f64) outputs (y) {{ {op} zz = mul z, z y = reduce_sum<0> zz yield y }}"
         );
-        agrees(&source, &[a.clone(), vector(&[0.4, -0.7, 1.1])], &[0, 1]);
+        agrees(&parsed(&source), &source, &[a.clone(), vector(&[0.4, -0.7, 1.1])], &[0, 1]);
     }
 }
 
 #[test]
 fn closed_forms_of_loops() {
-    // Repeated squaring: 2^n x^(2^n - 1).
-    let source = "entry fn main(x.0: f64, n.1: int) -> (f64) outputs (y) {
-      v2 = for k.3 in n.1 (x.4: f64 = x.0) {
-        v5 = mul x.4, x.4
-        yield v5
-      }
-      yield v2
-    }";
-    let gradient = transform::grad(&parsed(source), &[0]).unwrap();
-    let found = flat(&run_on(&gradient, &[real(1.1), Datum::int(3)], "the gradient").unwrap())[0];
-    assert!((found - 8.0 * 1.1_f64.powi(7)).abs() < 1e-13, "{found}");
-    // The second and the third derivative, by doing it again.
-    let second = transform::grad(&gradient, &[0]).unwrap();
-    let found = flat(&run_on(&second, &[real(1.1), Datum::int(3)], "the second").unwrap())[0];
-    assert!((found - 56.0 * 1.1_f64.powi(6)).abs() < 1e-12, "{found}");
-    let third = transform::grad(&second, &[0]).unwrap();
-    let found = flat(&run_on(&third, &[real(1.1), Datum::int(3)], "the third").unwrap())[0];
-    assert!((found - 336.0 * 1.1_f64.powi(5)).abs() < 1e-11, "{found}");
+    // Repeated squaring: 2^n x^(2^n - 1), and its derivatives by doing it again.
+    let source = "param x\ninput n: int\nvar y = x\nfor k in 0..n { y = y * y }\nloss y";
+    let mut program = compile(source).program;
+    let x = 1.1_f64;
+    for expected in [8.0 * x.powi(7), 56.0 * x.powi(6), 336.0 * x.powi(5)] {
+        program = transform::grad(&program, &[0]).unwrap();
+        let found = numbers(&program, &[real(x), Datum::int(3)])[0];
+        assert!((found - expected).abs() < 1e-13 * expected, "{found}");
+    }
 }
 
 #[test]
 fn a_program_does_not_grow_with_its_loops() {
-    let sizes: Vec<usize> = [10, 1_000_000]
-        .map(|n: i64| {
-            let source = LOGISTIC
-                .replace("n.2: int) -> ", "n.20: int) -> ")
-                .replace("v8 = const 1.0", &format!("v8 = const 1.0\n  n.2 = const {n}i"));
-            let gradient = transform::grad(&parsed(&source), &[0]).unwrap();
-            text::print(&gradient).replace("1000000", "10").len()
-        })
-        .to_vec();
-    assert_eq!(sizes[0], sizes[1]);
+    let [few, many] = [10, 1_000_000].map(|n| {
+        let source = format!("param x\nvar y = x\nfor k in 0..{n} {{ y = 3.1 * y * (1 - y) }}\nloss y");
+        transform::grad(&compile(&source).program, &[0]).unwrap().size()
+    });
+    assert_eq!(few, many);
 }
 
 #[test]
 fn jacobian_and_hessian() {
-    let source = "entry fn main(x.0: f64[_], s.1: f64) -> (f64[_], f64) outputs (y, z) {
-      v2 = mul x.0, x.0
-      v3 = mul v2, s.1
-      v4 = reduce_sum<0> v3
-      v5 = mul v4, s.1
-      yield v3, v5
-    }";
-    let program = parsed(source);
+    let z = "output z = sum(x * x * s) * s";
     let inputs = [vector(&[1.0, 2.0]), real(3.0)];
-    let found = run_on(&transform::jacobian(&program, &[0, 1]).unwrap(), &inputs, "the Jacobian").unwrap();
-    let shapes: Vec<&[usize]> = found.iter().map(|datum| datum.shape()).collect();
-    assert_eq!(shapes, [&[2, 2][..], &[2], &[2], &[]]);
-    assert_eq!(flat(&found), [6.0, 0.0, 0.0, 12.0, 1.0, 4.0, 18.0, 36.0, 30.0]);
-    // z = s^2 |x|^2
-    let source = source
-        .replace("(f64[_], f64) outputs (y, z)", "(f64) outputs (z)")
-        .replace("yield v3, v5", "yield v5");
-    let found =
-        run_on(&transform::hessian(&parsed(&source), &[0, 1]).unwrap(), &inputs, "the Hessian").unwrap();
-    let shapes: Vec<&[usize]> = found.iter().map(|datum| datum.shape()).collect();
-    assert_eq!(shapes, [&[2, 2][..], &[2], &[2], &[]]);
-    assert_eq!(flat(&found), [18.0, 0.0, 0.0, 18.0, 12.0, 24.0, 12.0, 24.0, 10.0]);
-}
-
-#[test]
-fn transpose_of_a_linear_program() {
-    let source = "entry fn main(w.0: f64[_], t.1: f64[_], n.2: int) -> (f64) outputs (y) {
-      v3 = for k.4 in n.2 (t.5: f64[_] = t.1) {
-        v6 = mul t.5, w.0
-        v7 = add v6, t.1
-        yield v7
-      }
-      v8 = reduce_sum<0> v3
-      yield v8
-    }";
-    let program = parsed(source);
-    let transposed = transform::transpose(&program, &[1]).unwrap();
-    let (w, t) = ([0.5, 2.0], [1.5, -0.25]);
-    let y = flat(&run_on(&program, &[vector(&w), vector(&t), Datum::int(3)], "forwards").unwrap())[0];
-    let inputs = [vector(&w), Datum::int(3), real(2.0), vector(&[0.0, 0.0])];
-    let back = flat(&run_on(&transposed, &inputs, "backwards").unwrap());
-    let inner: f64 = back.iter().zip(&t).map(|(c, t)| c * t).sum();
-    assert!((inner - 2.0 * y).abs() < 1e-12, "<u, J v> = {} but <J' u, v> = {inner}", 2.0 * y);
-    // By w it is not linear.
-    let error = transform::transpose(&program, &[0, 1]).unwrap_err();
-    assert!(error.to_string().starts_with("PAL0273"), "{error}");
+    let compiled = |outputs: &str| compile(&format!("param x: [2]\nparam s\n{outputs}")).program;
+    let jacobian = transform::jacobian(&compiled(&format!("output y = x * x * s\n{z}")), &[0, 1]).unwrap();
+    let hessian = transform::hessian(&compiled(z), &[0, 1]).unwrap();
+    for (matrix, expected) in [
+        (jacobian, [6.0, 0.0, 0.0, 12.0, 1.0, 4.0, 18.0, 36.0, 30.0]),
+        (hessian, [18.0, 0.0, 0.0, 18.0, 12.0, 24.0, 12.0, 24.0, 10.0]),
+    ] {
+        let found = run_on(&matrix, &inputs, "the matrix").unwrap();
+        let shapes: Vec<&[usize]> = found.iter().map(|datum| datum.shape()).collect();
+        assert_eq!(shapes, [&[2, 2][..], &[2], &[2], &[]]);
+        assert_eq!(flat(&found), expected);
+    }
 }
 
 #[test]
 fn a_rule_may_have_slopes_where_the_body_has_none() {
-    let source = "fn quantised(x.0: f64) -> (f64) tangent straight_through {
-      v1 = round x.0
-      yield v1
-    }
-
-    fn straight_through(x.0: f64, dx.1: f64) -> (f64) {
-      yield dx.1
-    }
-
-    entry fn main(x.0: f64) -> (f64) outputs (y) {
-      v1 = call quantised(x.0)
-      v2 = mul v1, v1
-      yield v2
-    }";
-    let gradient = transform::grad(&parsed(source), &[0]).unwrap();
-    assert_eq!(flat(&run_on(&gradient, &[real(2.6)], "the gradient").unwrap()), [6.0]);
+    let straight_through = ruled("f64", "f64", "y = round x yield y", "yield dx", "z = mul y, y yield z");
+    assert_eq!(numbers(&transform::grad(&straight_through, &[0]).unwrap(), &[real(2.6)]), [6.0]);
 }
 
 /// Writes of single elements cost O(1), forwards, backwards and in the second derivative: nothing is copied,
 /// and what is filled grows with the array, not with the product of writes and elements.
 #[test]
 fn single_writes_cost_the_same_backwards() {
-    let source = "entry fn main(a.0: f64[_], s.1: f64) -> (f64) outputs (y) {
-      n.2 = dim<0> a.0
-      one.3 = const 1i
-      m.4 = isub n.2, one.3
-      v5 = for k.6 in m.4 (q.7: f64[_] = a.0) {
-        v8 = read q.7[k.6]
-        v9 = iadd k.6, one.3
-        v10 = read q.7[v9]
-        v11 = mul v8, v10
-        v12 = sin v11
-        v13 = mul v12, s.1
-        v14 = write q.7[v9], v13
-        v15 = add_at v14[k.6], v13
-        yield v15
-      }
-      v16 = read v5[m.4]
-      yield v16
-    }";
+    let source = "param a: [n]\nparam s\nvar q = a\nfor k in 0..n - 1 {\n let t = sin(q[k] * q[k + 1]) * s\n q[k + 1] = t\n q[k] += t\n}\nloss y = q[n - 1]";
     use palinode_ir::interp::{Code, Limits};
     let n = 2000;
     let a: Vec<f64> = (0..n).map(|k| 1.0 + f64::from(k % 7) * 0.1).collect();
-    let program = parsed(source);
+    let program = compile(source).program;
     let gradient = transform::grad(&program, &[0, 1]).unwrap();
     let second = transform::vjp(&gradient, &[0, 1]).unwrap();
     let inputs = [vector(&a), real(0.9)];
@@ -489,7 +208,7 @@ fn what_cannot_be_transposed_is_refused() {
 
 #[test]
 fn an_argument_listed_twice_is_refused() {
-    let program = parsed(LOGISTIC);
+    let program = compile("param x\nparam r\ninput n: int\nloss y = x * r * n").program;
     for found in [
         transform::grad(&program, &[0, 0]),
         transform::jvp(&program, &[1, 1]),
@@ -503,21 +222,7 @@ fn an_argument_listed_twice_is_refused() {
 
 #[test]
 fn a_tangent_rule_must_be_linear() {
-    let source = "fn square(x.0: f64) -> (f64) tangent rule {
-      v1 = mul x.0, x.0
-      yield v1
-    }
-
-    fn rule(x.0: f64, dx.1: f64) -> (f64) {
-      v2 = mul dx.1, dx.1
-      yield v2
-    }
-
-    entry fn main(x.0: f64) -> (f64) outputs (y) {
-      v1 = call square(x.0)
-      yield v1
-    }";
-    let program = parsed(source);
+    let program = ruled("f64", "f64", "y = mul x, x yield y", "t = mul dx, dx yield t", "yield y");
     assert_eq!(transform::grad(&program, &[0]).unwrap_err().code(), "PAL0273");
     assert_eq!(transform::linearize(&program, &[0]).unwrap_err().code(), "PAL0273");
     assert_eq!(transform::jvp(&program, &[0]).unwrap_err().code(), "PAL0273");
@@ -542,56 +247,16 @@ fn an_entry_that_calls_itself() {
       }
       yield r
     }";
-    agrees(source, &[real(0.5), Datum::int(3)], &[0]);
-}
-
-/// Which results depend on what must be found for all functions together: an answer that was found while
-/// another function was still taken to depend on nothing is not final.
-#[test]
-fn functions_that_call_each_other() {
-    let pal = |source: &str| {
-        let model = palinode_ir::pal::compile(source).unwrap_or_else(|problems| panic!("{problems:?}"));
-        match check(&model.program, &[real(0.7)], &[0]) {
-            Ok(covered) => assert!(covered.second_order),
-            Err(failure) => panic!("{failure}\n{source}"),
-        }
-    };
-    pal("param x = 0.7
-fn f(a: real, n: int) -> real { if n == 0 { return sin(a) }; return g(a, n - 1) }
-fn g(a: real, n: int) -> real { if n == 0 { return 3.0 }; return f(a, n - 1) }
-loss l = f(x, 2) * 2 + g(x, 3)
-");
-    pal("param x = 0.7
-fn f(a: real, b: real, n: int) -> real { if n == 0 { return sin(a) }; return f(b, a, n - 1) }
-loss l = f(x, 2, 4) + f(2, x, 3)
-");
+    agrees(&parsed(source), source, &[real(0.5), Datum::int(3)], &[0]);
 }
 
 #[test]
 fn a_rule_that_was_fused_is_still_a_rule() {
-    let source = "fn twice(a: f64[_]) -> (f64[_]) tangent rule {
-      v = add a, a
-      yield v
-    }
-
-    fn rule(a: f64[_], da: f64[_]) -> (f64[_]) {
-      two = const 2.0
-      half = const 0.5
-      w = mul da, two
-      u = mul w, half
-      t = mul u, two
-      yield t
-    }
-
-    entry fn main(a: f64[_]) -> (f64) outputs (y) {
-      v = call twice(a)
-      w = mul v, v
-      y = reduce_sum<0> w
-      yield y
-    }";
-    let program = palinode_ir::passes::simplify(&parsed(source));
-    let gradient = transform::grad(&program, &[0]).unwrap();
-    assert_eq!(flat(&run_on(&gradient, &[vector(&[1.0, 2.0])], "the gradient").unwrap()), [8.0, 16.0]);
+    let rule = "two = const 2.0 half = const 0.5 w = mul dx, two u = mul w, half t = mul u, two yield t";
+    let main = "z = mul y, y s = reduce_sum<0> z yield s";
+    let program = ruled("f64[_]", "f64[_]", "y = add x, x yield y", rule, main);
+    let gradient = transform::grad(&palinode_ir::passes::simplify(&program), &[0]).unwrap();
+    assert_eq!(numbers(&gradient, &[vector(&[1.0, 2.0])]), [8.0, 16.0]);
 }
 
 /// `<u, J v> = <J' u, v>` for linear programs that nobody generated, so that lengths must be found from the
@@ -650,17 +315,20 @@ fn linear_programs_by_hand_are_transposed() {
             vec![vector(&[0.2, 0.3])],
             vector(&[0.4, 1.5, -0.3]),
         ),
+        (
+            "w: f64[_], n: int, a: f64[_]",
+            "v = for k in n (s: f64[_] = a) {\n u = mul s, w\n t = add u, a\n yield t\n }\n y = reduce_sum<0> v",
+            vec![vector(&[0.5, 2.0]), Datum::int(3)],
+            vector(&[1.5, -0.25]),
+        ),
     ];
     for (params, body, known, v) in cases {
         let source = format!("entry fn main({params}) -> (f64) outputs (y) {{\n {body}\n yield y\n}}");
         let program = parsed(&source);
         let transposed = transform::transpose(&program, &[known.len()])
             .unwrap_or_else(|error| panic!("{error}\n{source}"));
-        let y =
-            flat(&run_on(&program, &[&known[..], std::slice::from_ref(&v)].concat(), "forwards").unwrap())[0];
-        let zeros = v.map(|_| 0.0);
-        let inputs = [&known[..], &[real(2.0), zeros]].concat();
-        let back = flat(&run_on(&transposed, &inputs, "backwards").unwrap());
+        let y = numbers(&program, &[&known[..], std::slice::from_ref(&v)].concat())[0];
+        let back = numbers(&transposed, &[&known[..], &[real(2.0), v.map(|_| 0.0)]].concat());
         let inner: f64 = back.iter().zip(v.as_vector().unwrap()).map(|(c, v)| c * v).sum();
         assert!((inner - 2.0 * y).abs() < 1e-12, "<u, J v> = {} but <J' u, v> = {inner}\n{source}", 2.0 * y);
     }
@@ -678,45 +346,20 @@ fn linear_programs_by_hand_are_transposed() {
 
 #[test]
 fn a_rule_that_reads_a_part_of_its_tangent() {
-    let source = "fn f(a: f64[_]) -> (f64) tangent df {
-      one = const 1i
-      none = const 0i
-      two = const 2i
-      v = read a[none:+two:one]
-      s = reduce_sum<0> v
-      yield s
-    }
-
-    fn df(a: f64[_], da: f64[_]) -> (f64) {
-      one = const 1i
-      none = const 0i
-      two = const 2i
-      v = read da[none:+two:one]
-      s = reduce_sum<0> v
-      yield s
-    }
-
-    entry fn main(a: f64[_]) -> (f64) outputs (y) {
-      s = call f(a)
-      y = sin s
-      yield y
-    }";
-    agrees(source, &[vector(&[0.3, 0.5, 0.9])], &[0]);
+    let part = |of: &str| {
+        format!(
+            "one = const 1i none = const 0i two = const 2i v = read {of}[none:+two:one] s = reduce_sum<0> v yield s"
+        )
+    };
+    let program = ruled("f64[_]", "f64", &part("x"), &part("dx"), "z = sin y yield z");
+    agrees(&program, &text::print(&program), &[vector(&[0.3, 0.5, 0.9])], &[0]);
 }
 
 #[test]
 fn elements_that_tie_share_the_derivative() {
-    let source = "entry fn main(a: f64[_], m: f64[_,_]) -> (f64, f64[_]) outputs (y, z) {
-      y = reduce_max<0> a
-      z = reduce_min<1> m
-      yield y, z
-    }";
-    let a = vector(&[0.2, 0.1, 0.2, 0.2]);
-    let m = Datum::matrix(2, 3, vec![0.5, 0.5, 0.7, 0.3, 0.3, 0.3]);
-    agrees(source, &[a.clone(), m.clone()], &[0, 1]);
-    let source =
-        source.replace("(f64, f64[_]) outputs (y, z)", "(f64) outputs (y)").replace("yield y, z", "yield y");
-    let gradient = transform::grad(&parsed(&source), &[0]).unwrap();
-    let found = flat(&run_on(&gradient, &[a, m], "the gradient").unwrap());
-    assert_eq!(found, [1.0 / 3.0, 0.0, 1.0 / 3.0, 1.0 / 3.0]);
+    let (a, m) = (vector(&[0.2, 0.1, 0.2, 0.2]), Datum::matrix(2, 3, vec![0.5, 0.5, 0.7, 0.3, 0.3, 0.3]));
+    let source = "param a: [4]\nparam m: [2, 3]\noutput y = max(a)\noutput z = min_axis(m, 1)";
+    agrees(&compile(source).program, source, &[a.clone(), m], &[0, 1]);
+    let gradient = transform::grad(&compile("param a: [4]\nloss y = max(a)").program, &[0]).unwrap();
+    assert_eq!(numbers(&gradient, &[a]), [1.0 / 3.0, 0.0, 1.0 / 3.0, 1.0 / 3.0]);
 }

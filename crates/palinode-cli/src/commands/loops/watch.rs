@@ -166,7 +166,7 @@ impl Looked<'_> {
                 let Some(of) = loops.iter().find(|of| of.span == round.span) else { return };
                 let entry = seen.entry(round.span).or_insert_with(|| Seen {
                     rounds: round.rounds,
-                    slots: round.slots,
+                    slots: round.snapshots,
                     state_bytes: round.state_bytes,
                     largest_bytes: 0,
                     kept_bytes: 0,
@@ -177,7 +177,7 @@ impl Looked<'_> {
                 });
                 entry.times += u64::from(round.round + 1 >= round.rounds);
                 if entry.times == 1 && round.rounds > 0 {
-                    entry.is_replanned |= entry.slots != round.slots;
+                    entry.is_replanned |= entry.slots != round.snapshots;
                     entry.largest_bytes = round.largest_bytes;
                     entry.kept_bytes = entry.kept_bytes.max(round.kept_bytes);
                     entry.advanced = round.advanced;

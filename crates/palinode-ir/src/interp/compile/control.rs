@@ -6,7 +6,7 @@ use super::Lower;
 use crate::interp::code::{FusedResult, FusedSite, Ins, Kind, Operand, Place, Slot, SweepSite};
 use crate::interp::store_rule::fused_reuses;
 use crate::liveness::{BlockMarks, InstMarks};
-use crate::op::{Op, Room};
+use crate::op::{Keep, Op};
 use crate::program::{Block, Inst, Value};
 use crate::types::Elem;
 
@@ -46,7 +46,7 @@ impl Lower<'_> {
 
     /// The state has a register for each value, whichever block works on it; so have the cotangents, which
     /// become the results.
-    pub(super) fn sweep(&mut self, inst: &Inst, marks: &InstMarks, room: Room) {
+    pub(super) fn sweep(&mut self, inst: &Inst, marks: &InstMarks, keep: Keep) {
         let (advance, back) = (&inst.blocks[0], &inst.blocks[1]);
         let (states, cotangents) = back.params[1..].split_at(advance.results.len());
         for (&inner, &result) in cotangents.iter().zip(&inst.results) {
@@ -72,7 +72,7 @@ impl Lower<'_> {
         let cotangents_named = cotangents.iter().map(named).collect();
         let site = self.out.sweeps.len() as u32;
         self.out.sweeps.push(SweepSite {
-            room,
+            keep,
             rounds,
             counter,
             state,

@@ -240,7 +240,7 @@ impl<R: Real> Machine<'_, R> {
                         Ins::ForUp { k, n: count, end } => {
                             n[k as usize] = 0;
                             if RECORDED {
-                                memory.ledger.note(Event::Trips(n[count as usize].max(0) as u64));
+                                memory.ledger.note(Event::Rounds(n[count as usize].max(0) as u64));
                             }
                             if n[count as usize] <= 0 {
                                 next = end as usize;
@@ -250,7 +250,7 @@ impl<R: Real> Machine<'_, R> {
                             let last = n[count as usize].saturating_sub(1);
                             n[k as usize] = last;
                             if RECORDED {
-                                memory.ledger.note(Event::Trips((last + 1).max(0) as u64));
+                                memory.ledger.note(Event::Rounds((last + 1).max(0) as u64));
                             }
                             if last < 0 {
                                 next = end as usize;

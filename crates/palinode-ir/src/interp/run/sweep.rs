@@ -1,4 +1,4 @@
-//! Sweeps: the way back through a loop that kept nothing but its initial state.
+//! Sweeps: the reverse sweep through a loop that kept nothing but its initial state.
 //!
 //! Input: the registers of a state and of cotangents, a number of rounds, and how much may be kept. Output:
 //! which block runs next, and with which state. A snapshot of an array is a share of it: it costs memory once
@@ -21,9 +21,9 @@ use crate::interp::code::{Kind, Place, SweepSite};
 use crate::interp::error::RunErrorKind;
 use crate::interp::ledger::Memory;
 use crate::interp::store::Store;
-use crate::interp::store_rule::{Event, most_held, slots_of, slots_of_growing};
+use crate::interp::store_rule::{Event, most_held, snapshots_of, snapshots_of_growing};
 use crate::interp::value::Array;
-use crate::op::Room;
+use crate::op::Keep;
 use crate::schedule::{Schedule, schedule};
 use crate::types::Span;
 
@@ -38,8 +38,8 @@ pub struct RoundBack {
     pub round: u64,
     /// How many rounds there are.
     pub rounds: u64,
-    /// How many states are kept at once.
-    pub slots: u64,
+    /// How many snapshots are kept at once.
+    pub snapshots: u64,
     /// The bytes of the initial state.
     pub state_bytes: u64,
     /// The bytes of the largest state that has been kept until now.
@@ -57,7 +57,7 @@ pub struct RoundBack {
 pub(super) struct Running<R> {
     schedule: Schedule,
     rounds: u64,
-    slots: u64,
+    snapshots: u64,
     state_bytes: u64,
     /// How many rounds have not been gone back through.
     left: u64,
@@ -90,17 +90,20 @@ fn count(state: &[Place], kind: Kind) -> usize {
     state.iter().filter(|place| place.kind == kind).count()
 }
 
-/// Room for the scalars of one kind in all snapshots.
-fn room<T: Copy>(
-    slots: u64,
+/// Places for the scalars of one kind in all snapshots.
+fn scalars<T: Copy>(
+    snapshots: u64,
     each: usize,
     value: T,
     memory: &Memory,
 ) -> Result<Option<Store<T>>, RunErrorKind> {
-    if slots == 0 || each == 0 {
+    if snapshots == 0 || each == 0 {
         return Ok(None);
     }
-    let all = usize::try_from(slots).ok().and_then(|slots| slots.checked_mul(each)).unwrap_or(usize::MAX);
+    let all = usize::try_from(snapshots)
+        .ok()
+        .and_then(|snapshots| snapshots.checked_mul(each))
+        .unwrap_or(usize::MAX);
     Store::filled(OP, vec![all], value, memory).map(Some)
 }
 
@@ -130,26 +133,26 @@ impl<R: Real> Machine<'_, R> {
     pub(super) fn sweep_start(&mut self, frame: &Frame, site: usize) -> Result<(), RunErrorKind> {
         let site = &self.functions[frame.function].sweeps[site];
         let rounds = u64::try_from(self.ints[frame.bases[1] + site.rounds as usize]).unwrap_or(0);
-        self.memory.ledger.note(Event::Trips(rounds));
+        self.memory.ledger.note(Event::Rounds(rounds));
         let each = self.state_bytes(frame, &site.state);
         let state = &site.state;
         let arrays = count(state, Kind::Array);
         let needed = each.saturating_add(snapshot(arrays as u64));
-        let slots = slots_of(site.room, rounds, state.len(), needed)
+        let snapshots = snapshots_of(site.keep, rounds, state.len(), needed)
             .map_err(|budget| RunErrorKind::SnapshotOverBudget { budget, needed })?;
         let memory = &self.memory;
-        let beside = bookkeeping::sweep(rounds, slots, arrays as u64);
+        let beside = bookkeeping::sweep(rounds, snapshots, arrays as u64);
         memory.ledger.charge_beside(beside, OP)?;
         // More states than there can be memory for are an error, not the end of the process.
         let most = usize::try_from(beside).unwrap_or(usize::MAX);
         if Vec::<u8>::new().try_reserve_exact(most).is_err() {
             return Err(RunErrorKind::TooLarge { op: OP, shape: [most].as_slice().into() });
         }
-        let [arrays, bytes] = [slots as usize * arrays, slots as usize * arrays.min(1)];
+        let [arrays, bytes] = [snapshots as usize * arrays, snapshots as usize * arrays.min(1)];
         self.sweeps.push(Box::new(Running {
-            schedule: schedule(rounds, slots),
+            schedule: schedule(rounds, snapshots),
             rounds,
-            slots,
+            snapshots,
             state_bytes: each,
             left: rounds,
             advanced: 0,
@@ -164,9 +167,9 @@ impl<R: Real> Machine<'_, R> {
             largest_kept: 0,
             most_bytes: 0,
             beside,
-            reals: room(slots, count(state, Kind::Real), R::zero(), memory)?,
-            ints: room(slots, count(state, Kind::Int), 0, memory)?,
-            bools: room(slots, count(state, Kind::Bool), false, memory)?,
+            reals: scalars(snapshots, count(state, Kind::Real), R::zero(), memory)?,
+            ints: scalars(snapshots, count(state, Kind::Int), 0, memory)?,
+            bools: scalars(snapshots, count(state, Kind::Bool), false, memory)?,
         }));
         if rounds == 0 {
             for place in state.iter().filter(|place| place.kind == Kind::Array) {
@@ -256,25 +259,26 @@ impl<R: Real> Machine<'_, R> {
         largest: u64,
         running: &mut Running<R>,
     ) -> Result<(), RunErrorKind> {
-        let Room::Bytes(bytes) = site.room else { unreachable!("only bytes are too few for longer states") };
+        let Keep::Bytes(bytes) = site.keep else { unreachable!("only bytes are too few for longer states") };
         self.restore(frame, site, 0, running);
         (running.all_bytes, running.held, running.largest_kept, running.most_bytes) = (0, 0, 0, 0);
         let (state, memory) = (&site.state, &self.memory);
         let arrays = count(state, Kind::Array);
         let beside = snapshot(arrays as u64);
-        let slots = slots_of_growing(bytes, running.state_bytes + beside, largest + beside).min(running.left);
-        running.slots = slots;
-        running.schedule = schedule(running.left, slots);
+        let snapshots =
+            snapshots_of_growing(bytes, running.state_bytes + beside, largest + beside).min(running.left);
+        running.snapshots = snapshots;
+        running.schedule = schedule(running.left, snapshots);
         (running.arrays, running.bytes) = (Vec::new(), Vec::new());
         (running.reals, running.ints, running.bools) = (None, None, None);
         memory.ledger.credit_beside(running.beside);
-        running.beside = bookkeeping::sweep(running.left, slots, arrays as u64);
+        running.beside = bookkeeping::sweep(running.left, snapshots, arrays as u64);
         memory.ledger.charge_beside(running.beside, OP)?;
         (running.arrays, running.bytes) =
-            (vec![Array::Empty; slots as usize * arrays], vec![0; slots as usize]);
-        running.reals = room(slots, count(state, Kind::Real), R::zero(), memory)?;
-        running.ints = room(slots, count(state, Kind::Int), 0, memory)?;
-        running.bools = room(slots, count(state, Kind::Bool), false, memory)?;
+            (vec![Array::Empty; snapshots as usize * arrays], vec![0; snapshots as usize]);
+        running.reals = scalars(snapshots, count(state, Kind::Real), R::zero(), memory)?;
+        running.ints = scalars(snapshots, count(state, Kind::Int), 0, memory)?;
+        running.bools = scalars(snapshots, count(state, Kind::Bool), false, memory)?;
         Ok(())
     }
 
@@ -286,7 +290,7 @@ impl<R: Real> Machine<'_, R> {
             running.held += u64::from(running.bytes[slot] == 0);
             running.all_bytes = running.all_bytes - running.bytes[slot] + each + beside;
             running.bytes[slot] = each + beside;
-            if matches!(site.room, Room::Bytes(bytes) if running.all_bytes > bytes) {
+            if matches!(site.keep, Keep::Bytes(bytes) if running.all_bytes > bytes) {
                 return false;
             }
             running.largest_kept = running.largest_kept.max(each);
@@ -294,7 +298,7 @@ impl<R: Real> Machine<'_, R> {
         } else {
             // States of numbers are alike, and have all their room from the start.
             running.largest_kept = running.state_bytes;
-            running.most_bytes = running.slots.saturating_mul(running.state_bytes);
+            running.most_bytes = running.snapshots.saturating_mul(running.state_bytes);
         }
         let [mut reals, mut ints, mut bools] =
             [Kind::Real, Kind::Int, Kind::Bool].map(|kind| slot * count(&site.state, kind));
@@ -346,7 +350,7 @@ impl<R: Real> Machine<'_, R> {
             span: site.span,
             round,
             rounds: running.rounds,
-            slots: running.slots,
+            snapshots: running.snapshots,
             state_bytes: running.state_bytes,
             largest_bytes: running.largest_kept,
             kept_bytes: running.most_bytes,
@@ -356,14 +360,14 @@ impl<R: Real> Machine<'_, R> {
     }
 }
 
-const ROOM: &str = "scalars of a state have room";
+const KEPT: &str = "a snapshot has a place for every scalar";
 
 fn put<T: Copy>(store: &mut Option<Store<T>>, at: &mut usize, value: T) {
-    store.as_mut().expect(ROOM).data_mut()[*at] = value;
+    store.as_mut().expect(KEPT).data_mut()[*at] = value;
     *at += 1;
 }
 
 fn taken<T: Copy>(store: &Option<Store<T>>, at: &mut usize) -> T {
     *at += 1;
-    store.as_ref().expect(ROOM).data()[*at - 1]
+    store.as_ref().expect(KEPT).data()[*at - 1]
 }

@@ -449,7 +449,7 @@ impl Body<'_, '_> {
         let lengths = self.lengths_of(&vals[1..], &spans[1..])?;
         let (rank, to) = (vals[0].ty.rank, lengths.len() as u8);
         if rank > to {
-            let message = format!("{} cannot be spread over {to} axes", describe_rank(rank));
+            let message = format!("{} cannot be broadcast over {to} axes", describe_rank(rank));
             return self.error(Diagnostic::error("PAL0210", spans[0], message));
         }
         let lens = lengths.iter().map(Val::known_int).collect();

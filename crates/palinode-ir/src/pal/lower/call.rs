@@ -476,8 +476,10 @@ impl Module<'_> {
                     break;
                 }
                 let name = &function.name;
-                let message =
-                    format!("what `{}` returns cannot be found out: every way to it calls itself", name.text);
+                let message = format!(
+                    "the type that `{}` returns cannot be inferred: every `return` calls the function itself",
+                    name.text
+                );
                 let problem = Diagnostic::error("PAL0215", name.span, message)
                     .help("return something without a call first, or say what it returns, `-> real`");
                 self.instances[instance].problems.push(problem);

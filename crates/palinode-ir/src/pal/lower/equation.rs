@@ -129,7 +129,7 @@ impl Body<'_, '_> {
         }
         if written.form == Form::FixedPoint {
             for name in written.unknowns.iter().filter(|name| !assigned.contains_key(&name.text)) {
-                let message = format!("the block does not say what `{}` is equal to", name.text);
+                let message = format!("the block does not say what `{}` equals", name.text);
                 let help = format!("assign it: `{} = ...`", name.text);
                 self.report(Diagnostic::error(CODE, name.span, message).help(help));
             }

@@ -8,7 +8,7 @@ use super::place::Base;
 use super::state::Mark;
 use super::value::{Known, Slot, Val, VarId, describe};
 use crate::diagnostic::Diagnostic;
-use crate::op::{Axis, IntOp, Logical, Op, Room};
+use crate::op::{Axis, IntOp, Keep, Logical, Op};
 use crate::pal::names;
 use crate::pal::syntax::ast::{Block, Expr, ExprKind, Name, Over, Range};
 use crate::program::Value;
@@ -25,7 +25,7 @@ impl Body<'_, '_> {
     /// The variables that a loop must carry, in order of definition.
     fn carried(&mut self, body: &Block, more: &[VarId]) -> Vec<VarId> {
         let mut ids: Vec<VarId> = more.to_vec();
-        for (name, assigned) in names::assigned(body) {
+        for (name, is_whole) in names::assigned(body) {
             let binding = self.scopes.iter().rev().find_map(|scope| scope.get(&name));
             let id = match binding {
                 Some(Binding::Variable(id)) => *id,
@@ -35,9 +35,7 @@ impl Body<'_, '_> {
                 },
                 Some(Binding::Poison(_)) | None => continue,
             };
-            if assigned.whole
-                && let Slot::Val(val) = &mut self.state[id]
-            {
+            if is_whole && let Slot::Val(val) = &mut self.state[id] {
                 *val = val.clone().forgotten();
             }
             ids.push(id);
@@ -93,10 +91,10 @@ impl Body<'_, '_> {
         self.rebind(ids, results);
     }
 
-    pub(super) fn while_loop(&mut self, condition: &Expr, body: &Block, room: Option<Room>, span: Span) {
+    pub(super) fn while_loop(&mut self, condition: &Expr, body: &Block, keep: Option<Keep>, span: Span) {
         let may_fail = may_fail(condition);
         let test = &mut |this: &mut Self, _: &[Val]| this.condition(condition);
-        self.open_ended(body, (span, room), &[], may_fail, test, &mut |_, _| {});
+        self.open_ended(body, (span, keep), &[], may_fail, test, &mut |_, _| {});
     }
 
     /// A loop that runs while a condition holds and it is not left. `counters` start it off, `enter` sees
@@ -104,7 +102,7 @@ impl Body<'_, '_> {
     fn open_ended(
         &mut self,
         body: &Block,
-        (span, room): (Span, Option<Room>),
+        (span, keep): (Span, Option<Keep>),
         counters: &[(Val, Val)],
         may_fail: bool,
         condition: &mut dyn FnMut(&mut Self, &[Val]) -> Option<Val>,
@@ -153,7 +151,7 @@ impl Body<'_, '_> {
         next.extend(self.yielded(&ids, &params[split..]));
         let block = self.b.close(&next);
         self.b.at(span);
-        let results = self.b.emit_blocks(Op::While { room }, &initial, vec![test, block], &types);
+        let results = self.b.emit_blocks(Op::While { keep }, &initial, vec![test, block], &types);
         self.leave_loop(&ids, before, &results[split..]);
     }
 
@@ -207,12 +205,12 @@ impl Body<'_, '_> {
         name: &Name,
         over: &Over,
         body: &Block,
-        room: Option<Room>,
+        keep: Option<Keep>,
         span: Span,
     ) {
         match over {
-            Over::Array(array) => self.for_array(name, array, body, (span, room)),
-            Over::Range { range, reversed } => self.for_range(name, range, *reversed, body, (span, room)),
+            Over::Array(array) => self.for_array(name, array, body, (span, keep)),
+            Over::Range { range, reversed } => self.for_range(name, range, *reversed, body, (span, keep)),
         }
     }
 
@@ -227,7 +225,7 @@ impl Body<'_, '_> {
         range: &Range,
         reversed: bool,
         body: &Block,
-        place: (Span, Option<Room>),
+        place: (Span, Option<Keep>),
     ) {
         let bound = |this: &mut Self, expr: Option<&Expr>, what: &str| {
             expr.map_or(Some(Val::int(0)), |expr| this.int_expr(expr, what))
@@ -258,7 +256,7 @@ impl Body<'_, '_> {
         self.counted(body, place, &n, reversed, &mut enter);
     }
 
-    fn for_array(&mut self, name: &Name, array: &Expr, body: &Block, place: (Span, Option<Room>)) {
+    fn for_array(&mut self, name: &Name, array: &Expr, body: &Block, place: (Span, Option<Keep>)) {
         let array_val = self.expr(array);
         let array_val = match array_val {
             Some(val) if val.ty.rank > 0 => Some(val),
@@ -315,7 +313,7 @@ impl Body<'_, '_> {
     fn counted(
         &mut self,
         body: &Block,
-        (span, room): (Span, Option<Room>),
+        (span, keep): (Span, Option<Keep>),
         n: &Val,
         reversed: bool,
         enter: &mut dyn FnMut(&mut Self, &Val),
@@ -326,7 +324,7 @@ impl Body<'_, '_> {
             let last = if reversed { self.int(IntOp::Sub, n, &Val::int(1)) } else { n.clone() };
             return self.open_ended(
                 body,
-                (span, room),
+                (span, keep),
                 &[(Val::int(0), Val::int(1))],
                 false,
                 &mut |this, counters| {
@@ -357,7 +355,7 @@ impl Body<'_, '_> {
         let block = self.b.close(&next);
         self.b.at(span);
         let results =
-            self.b.emit_blocks(Op::For { descending: reversed, room }, &initial, vec![block], &types);
+            self.b.emit_blocks(Op::For { descending: reversed, keep }, &initial, vec![block], &types);
         self.leave_loop(&ids, before, &results);
     }
 }

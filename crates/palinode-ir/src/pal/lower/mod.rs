@@ -158,7 +158,7 @@ pub(crate) fn lower(stmts: &[Stmt], copies: bool, problems: &mut Vec<Diagnostic>
             Some(Lowered { program, arguments: module.arguments, outputs })
         }
         Err(invalid) => {
-            let message = "the front end made an invalid program; this is a bug of Palinode";
+            let message = "the compiler made an invalid program; this is a bug in Palinode";
             problems.push(Diagnostic::error("PAL0239", Span::NONE, message).note(invalid.to_string()));
             None
         }
@@ -279,8 +279,8 @@ impl<'a> Module<'a> {
     }
 
     fn too_complex(&self, span: Span) -> Diagnostic {
-        Diagnostic::error("PAL0223", span, "the types of this program are too complex to find out")
-            .help("say what functions take and return, `fn f(x: [n]) -> real { ... }`")
+        Diagnostic::error("PAL0223", span, "the types of this program are too complex to infer")
+            .help("declare what functions take and return, `fn f(x: [n]) -> real { ... }`")
     }
 
     /// Functions that nothing calls. Without declared types only what does not depend on types is reported.

@@ -3,6 +3,7 @@
 use super::body::Body;
 use super::value::{Known, Val, describe, describe_rank};
 use crate::diagnostic::Diagnostic;
+use crate::interp::scalar_ops::integer;
 use crate::op::{Comparison, IntOp, Logical, Op, Rule};
 use crate::pal::syntax::ast::{BinaryOp, UnaryOp};
 use crate::program::Value;
@@ -13,7 +14,7 @@ impl Body<'_, '_> {
     /// Integer arithmetic; what is known is computed here.
     pub(super) fn int(&mut self, op: IntOp, a: &Val, b: &Val) -> Val {
         if let (Some(x), Some(y)) = (a.known_int(), b.known_int())
-            && let Some(z) = fold(op, x, y)
+            && let Ok(z) = integer(op, x, y)
         {
             return Val::int(z);
         }
@@ -63,7 +64,7 @@ impl Body<'_, '_> {
             let problem = Diagnostic::error("PAL0210", spans.0, message)
                 .saying(describe(a.ty))
                 .and(spans.1, describe(b.ty))
-                .help("spread the smaller one: `broadcast(v, n, m)` repeats rows, `repeat_columns(v, m)` columns");
+                .help("broadcast the smaller one: `broadcast(v, n, m)` repeats rows, `repeat_columns(v, m)` columns");
             return self.error(problem);
         }
         for (axis, pair) in a.lens.iter().zip(&b.lens).enumerate() {
@@ -112,7 +113,7 @@ impl Body<'_, '_> {
         spans: (Span, Span),
         span: Span,
     ) -> Option<Val> {
-        let what = op.symbol();
+        let what = op.name();
         self.b.at(span);
         match op {
             BinaryOp::And | BinaryOp::Or => {
@@ -287,22 +288,4 @@ pub(super) fn common_lens(a: &Val, b: &Val) -> Vec<Option<i64>> {
         (0, _) => b.lens.clone(),
         _ => a.lens.iter().zip(&b.lens).map(|(a, b)| a.or(*b)).collect(),
     }
-}
-
-fn fold(op: IntOp, x: i64, y: i64) -> Option<i64> {
-    match op {
-        IntOp::Add => x.checked_add(y),
-        IntOp::Sub => x.checked_sub(y),
-        IntOp::Mul => x.checked_mul(y),
-        IntOp::Div => floor_div(x, y),
-        IntOp::Rem => x.checked_sub(floor_div(x, y)?.checked_mul(y)?),
-        IntOp::Min => Some(x.min(y)),
-        IntOp::Max => Some(x.max(y)),
-    }
-}
-
-fn floor_div(x: i64, y: i64) -> Option<i64> {
-    let quotient = x.checked_div(y)?;
-    let exact = x.checked_rem(y)? == 0;
-    Some(if !exact && (x < 0) != (y < 0) { quotient - 1 } else { quotient })
 }

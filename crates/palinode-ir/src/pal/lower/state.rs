@@ -1,4 +1,4 @@
-//! What every variable is at the point that has been reached, with a way back.
+//! What every variable is at the point that has been reached, which can be undone.
 //!
 //! A block of a loop or a branch starts from the state before it and is undone at its end. To keep a copy of
 //! the whole state for each block would take time proportional to the variables of the whole source; so what

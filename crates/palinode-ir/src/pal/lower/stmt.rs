@@ -5,7 +5,7 @@ use super::equation::is_zero;
 use super::place::{Base, Place};
 use super::value::{Slot, Val, VarId, annotated, describe};
 use crate::diagnostic::Diagnostic;
-use crate::op::{Op, Room};
+use crate::op::{Keep, Op};
 use crate::pal::Output;
 use crate::pal::names;
 use crate::pal::syntax::ast::{Annotation, BinaryOp, Binder, Expr, ExprKind, Length, Name, Stmt, StmtKind};
@@ -67,10 +67,10 @@ impl Body<'_, '_> {
             }
             StmtKind::Value(expr) => self.unused_value(expr),
             StmtKind::For { name, over, budget, body } => {
-                self.for_loop(name, over, body, budget.map(|budget| Room::Bytes(budget.bytes)), span);
+                self.for_loop(name, over, body, budget.map(|budget| Keep::Bytes(budget.bytes)), span);
             }
             StmtKind::While { condition, budget, body } => {
-                self.while_loop(condition, body, budget.map(|budget| Room::Bytes(budget.bytes)), span);
+                self.while_loop(condition, body, budget.map(|budget| Keep::Bytes(budget.bytes)), span);
             }
             StmtKind::Equation(equation) => self.equation(equation, span),
             StmtKind::If { arms, otherwise } => self.branches(arms, otherwise.as_ref()),
@@ -84,14 +84,14 @@ impl Body<'_, '_> {
         }
         let mut problem = Diagnostic::error("PAL0222", expr.span, "the value is not used");
         problem.help = Some(match &expr.kind {
-            ExprKind::Name(name) => format!("give it out with `output {name}`"),
+            ExprKind::Name(name) => format!("output it with `output {name}`"),
             ExprKind::Chain(_, rest) if matches!(rest[..], [.., (BinaryOp::Equal, _)]) => {
                 "`==` compares; `=` assigns".into()
             }
             ExprKind::Call(..) => {
                 "a function changes nothing by itself: use what it returns, `x = f(x)`".into()
             }
-            _ => "assign it, `x = ...`, or give it out, `output x = ...`".into(),
+            _ => "assign it, `x = ...`, or output it, `output x = ...`".into(),
         });
         self.report(problem);
     }

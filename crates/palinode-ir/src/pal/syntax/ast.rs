@@ -1,6 +1,7 @@
 //! The syntax tree: what was written, with places, before anything is known about types.
 
 use crate::implicit::Form;
+use crate::named::named;
 use crate::op::Search;
 use crate::pal::units::Unit;
 use crate::types::Span;
@@ -65,48 +66,29 @@ pub(crate) enum UnaryOp {
     Not,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum BinaryOp {
-    Add,
-    Subtract,
-    Multiply,
-    Divide,
-    FloorDivide,
-    Remainder,
-    Power,
-    MatMul,
-    Less,
-    LessEq,
-    Greater,
-    GreaterEq,
-    Equal,
-    NotEqual,
-    And,
-    Or,
+named! {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub(crate) enum BinaryOp {
+        Add = "+",
+        Subtract = "-",
+        Multiply = "*",
+        Divide = "/",
+        FloorDivide = "//",
+        Remainder = "%",
+        Power = "^",
+        MatMul = "@",
+        Less = "<",
+        LessEq = "<=",
+        Greater = ">",
+        GreaterEq = ">=",
+        Equal = "==",
+        NotEqual = "!=",
+        And = "and",
+        Or = "or",
+    }
 }
 
 impl BinaryOp {
-    pub(crate) fn symbol(self) -> &'static str {
-        match self {
-            BinaryOp::Add => "+",
-            BinaryOp::Subtract => "-",
-            BinaryOp::Multiply => "*",
-            BinaryOp::Divide => "/",
-            BinaryOp::FloorDivide => "//",
-            BinaryOp::Remainder => "%",
-            BinaryOp::Power => "^",
-            BinaryOp::MatMul => "@",
-            BinaryOp::Less => "<",
-            BinaryOp::LessEq => "<=",
-            BinaryOp::Greater => ">",
-            BinaryOp::GreaterEq => ">=",
-            BinaryOp::Equal => "==",
-            BinaryOp::NotEqual => "!=",
-            BinaryOp::And => "and",
-            BinaryOp::Or => "or",
-        }
-    }
-
     pub(crate) fn is_comparison(self) -> bool {
         use BinaryOp::{Equal, Greater, GreaterEq, Less, LessEq, NotEqual};
         matches!(self, Less | LessEq | Greater | GreaterEq | Equal | NotEqual)
@@ -186,7 +168,7 @@ pub(crate) enum StmtKind {
     For {
         name: Name,
         over: Over,
-        /// How many bytes the states may take that are kept for the way back.
+        /// How many bytes the snapshots may take that are kept for the reverse sweep.
         budget: Option<LoopBudget>,
         body: Block,
     },

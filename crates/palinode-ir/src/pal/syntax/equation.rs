@@ -65,7 +65,7 @@ impl Parser<'_> {
         let token = self.peek();
         let text = self.text(token);
         if text == "budget" {
-            return "leave it out: the rounds of the search keep nothing for the way back".into();
+            return "leave it out: the rounds of the search keep nothing for the reverse sweep".into();
         }
         let short =
             WORDS.iter().find(|word| text.len() > 2 && word.starts_with(text)).map(ToString::to_string);

@@ -13,25 +13,22 @@ const UNARY: u8 = 8;
 
 /// The operator and its binding powers to the left and to the right.
 fn operator(mark: &str) -> Option<(BinaryOp, u8, u8)> {
-    Some(match mark {
-        "or" | "||" => (BinaryOp::Or, 1, 2),
-        "and" | "&&" => (BinaryOp::And, 2, 3),
-        "<" => (BinaryOp::Less, COMPARISON, 5),
-        "<=" => (BinaryOp::LessEq, COMPARISON, 5),
-        ">" => (BinaryOp::Greater, COMPARISON, 5),
-        ">=" => (BinaryOp::GreaterEq, COMPARISON, 5),
-        "==" => (BinaryOp::Equal, COMPARISON, 5),
-        "!=" => (BinaryOp::NotEqual, COMPARISON, 5),
-        "+" => (BinaryOp::Add, 6, 7),
-        "-" => (BinaryOp::Subtract, 6, 7),
-        "*" => (BinaryOp::Multiply, 7, 8),
-        "/" => (BinaryOp::Divide, 7, 8),
-        "//" => (BinaryOp::FloorDivide, 7, 8),
-        "%" => (BinaryOp::Remainder, 7, 8),
-        "@" => (BinaryOp::MatMul, 7, 8),
-        "^" | "**" => (BinaryOp::Power, 10, 9),
-        _ => return None,
-    })
+    let name = match mark {
+        "||" => "or",
+        "&&" => "and",
+        "**" => "^",
+        mark => mark,
+    };
+    let op = BinaryOp::ALL.into_iter().find(|op| op.name() == name)?;
+    let (before, after) = match op {
+        BinaryOp::Or => (1, 2),
+        BinaryOp::And => (2, 3),
+        BinaryOp::Add | BinaryOp::Subtract => (6, 7),
+        BinaryOp::Power => (10, 9),
+        op if op.is_comparison() => (COMPARISON, 5),
+        _ => (7, 8),
+    };
+    Some((op, before, after))
 }
 
 impl Parser<'_> {
@@ -74,7 +71,7 @@ impl Parser<'_> {
             }
             let token = self.eat_operator();
             if is_foreign(self.text(token)) {
-                let word = op.symbol();
+                let word = op.name();
                 let problem = Diagnostic::error(
                     "PAL0202",
                     token.span,

@@ -114,7 +114,7 @@ impl Lexer<'_> {
             '÷' => Some("divide with `/`".into()),
             '²' => Some("write `^2`".into()),
             '³' => Some("write `^3`".into()),
-            '"' => Some("there are no texts in the language; a comment starts with `#`".into()),
+            '"' => Some("the language has no strings; a comment starts with `#`".into()),
             '|' => Some("the size of a number is `abs(x)`, of a vector `norm(x)`".into()),
             '.' => Some("functions are called `sum(a)`, not `a.sum()`".into()),
             '$' | '&' | '~' | '`' | '\\' => Some("remove it".into()),

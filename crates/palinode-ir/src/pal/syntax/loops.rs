@@ -15,7 +15,7 @@ use crate::types::Span;
 /// The words of a header over a range, in their order.
 const WORDS: &[&str] = &["by", "reversed", "budget"];
 const READS: &str = "a loop reads `for i in 0..n by 2 reversed budget 64KiB { ... }`";
-const WITHOUT: &str = "leave it out: without a budget, a loop keeps what it needs of every round";
+const WITHOUT: &str = "leave it out: without a budget, a loop keeps what it needs from every round";
 const UNITS: &str = "units are B, KiB, MiB, GiB, TiB (powers of 1024), kB, MB, GB, TB (powers of 1000)";
 
 impl Parser<'_> {
@@ -142,8 +142,8 @@ impl Parser<'_> {
         match text.replace('_', "").parse::<Budget>() {
             Ok(budget) if budget.bytes() > 0 => Ok(budget.bytes() as u64),
             Ok(_) => {
-                let help = "give it the bytes of one state or more (`palinode loop` tells how many that are); without a budget, a loop keeps what it needs of every round";
-                self.no_budget(span, "not even one state fits", help)
+                let help = "allow one snapshot or more (`palinode loop` shows how many bytes that is); without a budget, a loop keeps what it needs from every round";
+                self.no_budget(span, "not even one snapshot fits", help)
             }
             Err(Error::NotABudget { why, .. }) => {
                 let help = match (&why, meant(unit)) {

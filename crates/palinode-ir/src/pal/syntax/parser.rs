@@ -387,7 +387,7 @@ impl Parser<'_> {
         self.advance();
         let values = self.expr_list()?;
         if let (Some(op), true) = (op, targets.len() > 1 || values.len() > 1) {
-            let message = format!("`{}=` changes one place by one value", op.symbol());
+            let message = format!("`{}=` changes one place by one value", op.name());
             self.report(
                 Diagnostic::error("PAL0202", token.span, message).help("write one statement for each"),
             );
@@ -466,6 +466,6 @@ pub(crate) const MAX_RANK: u8 = 8;
 
 fn reserved(span: Span, word: &str) -> Diagnostic {
     Diagnostic::error("PAL0218", span, format!("`{word}` is reserved"))
-        .note("it is kept for random draws and effects, which the language does not have yet")
+        .note("it is reserved for random draws and effects, which the language does not have yet")
         .help(format!("choose another name, for example `{word}_`"))
 }

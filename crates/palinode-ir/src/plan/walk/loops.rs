@@ -27,7 +27,7 @@ const FAR: u64 = 100_000;
 
 /// How often a loop runs.
 #[derive(Clone, Copy, Debug)]
-struct Trips {
+struct Rounds {
     rounds: u64,
     /// Whether it may run less often.
     at_most: bool,
@@ -42,7 +42,7 @@ struct Counts {
 
 impl<'p> Walk<'p> {
     /// How often a loop runs, which must be known.
-    pub(super) fn trips(&mut self, thing: Thing, span: Span) -> Walked<u64> {
+    pub(super) fn rounds(&mut self, thing: Thing, span: Span) -> Walked<u64> {
         let known = thing.int().map(|n| u64::try_from(n).unwrap_or(0));
         match &mut self.events {
             None => {
@@ -50,25 +50,25 @@ impl<'p> Walk<'p> {
                 Ok(known.ok_or(PlanError::DependsOnData { what, span })?)
             }
             Some(events) => match events.next() {
-                Some(&Event::Trips(n)) if known.is_none_or(|known| known == n) => Ok(n),
+                Some(&Event::Rounds(n)) if known.is_none_or(|known| known == n) => Ok(n),
                 _ => Err(PlanError::Diverged { span, what: "another number of rounds" }.into()),
             },
         }
     }
 
     /// How often a loop runs, or at most.
-    fn trips_or_bound(&mut self, thing: Thing, span: Span) -> Walked<Trips> {
+    fn rounds_or_bound(&mut self, thing: Thing, span: Span) -> Walked<Rounds> {
         match thing {
             Thing::UpTo(most) if self.events.is_none() => {
                 self.exact = false;
-                Ok(Trips { rounds: u64::try_from(most).unwrap_or(0), at_most: true })
+                Ok(Rounds { rounds: u64::try_from(most).unwrap_or(0), at_most: true })
             }
-            thing => Ok(Trips { rounds: self.trips(thing, span)?, at_most: false }),
+            thing => Ok(Rounds { rounds: self.rounds(thing, span)?, at_most: false }),
         }
     }
 
     pub(super) fn for_loop(&mut self, inst: &'p Inst, marks: &InstMarks, descending: bool) -> Walked {
-        let Trips { rounds: n, at_most } = self.trips_or_bound(self.get(inst.args[0]), inst.span)?;
+        let Rounds { rounds: n, at_most } = self.rounds_or_bound(self.get(inst.args[0]), inst.span)?;
         let body = &inst.blocks[0];
         let mut carried = self.fetch(&inst.args[1..], &marks.dies[1..]);
         let may_jump = self.events.is_none() && n >= FEW_ROUNDS;

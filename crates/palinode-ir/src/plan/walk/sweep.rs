@@ -16,9 +16,9 @@ use std::rc::Rc;
 use palinode_core::schedule::Action;
 
 use crate::interp::bookkeeping::{self, snapshot};
-use crate::interp::store_rule::{most_held, slots_of, slots_of_growing};
+use crate::interp::store_rule::{most_held, snapshots_of, snapshots_of_growing};
 use crate::liveness::InstMarks;
-use crate::op::{FuncId, Room};
+use crate::op::{FuncId, Keep};
 use crate::plan::buffers::mixed;
 use crate::plan::known::Thing;
 use crate::plan::walk::{Walk, Walked};
@@ -114,27 +114,27 @@ fn arrays_of(things: &[Thing]) -> Vec<Thing> {
 }
 
 impl<'p> Walk<'p> {
-    pub(super) fn sweep(&mut self, inst: &'p Inst, marks: &InstMarks, room: Room) -> Walked {
+    pub(super) fn sweep(&mut self, inst: &'p Inst, marks: &InstMarks, keep: Keep) -> Walked {
         let (advance, back) = (&inst.blocks[0], &inst.blocks[1]);
         let (states, cotangents) = back.params[1..].split_at(advance.results.len());
         let mut parts = Parts { advance, back, states, cotangents, forgotten: None };
-        let n = self.trips(self.get(inst.args[0]), inst.span)?;
+        let n = self.rounds(self.get(inst.args[0]), inst.span)?;
         let things = self.fetch(&inst.args[1..], &marks.dies[1..]);
         self.set_all(&advance.params[1..], &things);
         self.set_all(cotangents, &things[states.len()..]);
         let each = self.state_bytes(&things[..states.len()]);
         let arrays = arrays_of(&things[..states.len()]).len() as u64;
         let needed = each.saturating_add(snapshot(arrays));
-        let slots = slots_of(room, n, states.len(), needed)
+        let snapshots = snapshots_of(keep, n, states.len(), needed)
             .map_err(|budget| PlanError::SnapshotOverBudget { budget, needed, span: inst.span })?;
-        let mut beside = bookkeeping::sweep(n, slots, arrays);
+        let mut beside = bookkeeping::sweep(n, snapshots, arrays);
         self.state.ledger.reserve(0, beside);
         // Scalars of all snapshots, whatever is walked.
-        let scalars = self.scalar_room(&parts, slots, inst.span)?;
+        let scalars = self.scalar_store(&parts, snapshots, inst.span)?;
         let mut found = Snapshots {
             span: inst.span,
             rounds: n,
-            slots,
+            count: snapshots,
             scalar_bytes: self.state_bytes(&scalars),
             array_bytes: self.state_bytes(&arrays_of(&things[..states.len()])),
         };
@@ -147,7 +147,7 @@ impl<'p> Walk<'p> {
             parts.forgotten = Some(Thing::UpTo(n as i64 - 1));
             (alike, self.exact, self.forgot) = (true, false, true);
         }
-        if alike && self.short_sweep(inst, &parts, marks, n, slots)? {
+        if alike && self.short_sweep(inst, &parts, marks, n, snapshots)? {
             // Integers of a short sweep are not those of the long one.
             for &value in cotangents {
                 if let Thing::Int(_) | Thing::UpTo(_) = self.get(value) {
@@ -155,19 +155,19 @@ impl<'p> Walk<'p> {
                 }
             }
         } else {
-            let limit = match room {
-                Room::Bytes(bytes) => {
+            let limit = match keep {
+                Keep::Bytes(bytes) => {
                     Some(Limit { bytes, first: needed, arrays, charged: beside, span: inst.span })
                 }
-                Room::Slots(_) => None,
+                Keep::Snapshots(_) => None,
             };
-            let done = self.whole_sweep(&parts, marks, n, slots, limit)?;
-            if let Some((slots, largest)) = done.grown {
+            let done = self.whole_sweep(&parts, marks, n, snapshots, limit)?;
+            if let Some((snapshots, largest)) = done.grown {
                 beside = done.beside;
                 let scalars = self.state.snapshots.last().cloned().unwrap_or_default();
-                found.slots = slots;
+                found.count = snapshots;
                 found.scalar_bytes = self.state_bytes(&scalars);
-                let others = found.scalar_bytes / slots.max(1) + snapshot(arrays);
+                let others = found.scalar_bytes / snapshots.max(1) + snapshot(arrays);
                 found.array_bytes = largest.saturating_sub(others);
             }
         }
@@ -214,17 +214,17 @@ impl<'p> Walk<'p> {
     }
 
     /// The buffers for the scalars of so many snapshots.
-    fn scalar_room(&mut self, parts: &Parts<'_>, slots: u64, span: Span) -> Walked<Vec<Thing>> {
+    fn scalar_store(&mut self, parts: &Parts<'_>, snapshots: u64, span: Span) -> Walked<Vec<Thing>> {
         let function = self.program.function(self.function);
         let mut made = Vec::new();
         for kind in [Elem::F64, Elem::Int, Elem::Bool] {
             let is_kind = |elem: Elem| if elem.is_real() { kind == Elem::F64 } else { elem == kind };
             let types = parts.states.iter().map(|&value| function.ty(value));
             let count = types.filter(|ty| ty.is_scalar() && is_kind(ty.elem)).count() as u64;
-            if count > 0 && slots > 0 {
+            if count > 0 && snapshots > 0 {
                 made.push(Thing::Array(self.allocate(
                     kind,
-                    vec![Some(slots.saturating_mul(count))],
+                    vec![Some(snapshots.saturating_mul(count))],
                     span,
                 )?));
             }
@@ -238,13 +238,13 @@ impl<'p> Walk<'p> {
         parts: &Parts<'p>,
         marks: &InstMarks,
         n: u64,
-        slots: u64,
+        snapshots: u64,
         limit: Option<Limit>,
     ) -> Walked<Rounds> {
         let base = self.state.snapshots.len();
         let mut rounds = Rounds { settled: true, is_trial: n == TRIAL, ..Rounds::default() };
         let state = &parts.advance.params[1..];
-        let (mut actions, mut left) = (schedule(n, slots), n);
+        let (mut actions, mut left) = (schedule(n, snapshots), n);
         // The bytes of all snapshots, as far as they are limited.
         let mut all = 0_u64;
         while let Some(action) = actions.next() {
@@ -329,13 +329,13 @@ impl<'p> Walk<'p> {
         for things in self.state.snapshots.split_off(base - 1) {
             self.drop_all(&things);
         }
-        let slots = slots_of_growing(limit.bytes, limit.first, largest).min(left);
-        rounds.beside = bookkeeping::sweep(left, slots, limit.arrays);
+        let snapshots = snapshots_of_growing(limit.bytes, limit.first, largest).min(left);
+        rounds.beside = bookkeeping::sweep(left, snapshots, limit.arrays);
         self.state.ledger.give_back(0, limit.charged);
         self.state.ledger.reserve(0, rounds.beside);
-        let scalars = self.scalar_room(parts, slots, limit.span)?;
+        let scalars = self.scalar_store(parts, snapshots, limit.span)?;
         self.state.snapshots.push(scalars);
-        Ok((slots, largest))
+        Ok((snapshots, largest))
     }
 
     fn advance(&mut self, parts: &Parts<'p>, marks: &InstMarks, step: u64, rounds: &mut Rounds) -> Walked {
@@ -406,12 +406,12 @@ impl<'p> Walk<'p> {
         parts: &Parts<'p>,
         marks: &InstMarks,
         n: u64,
-        slots: u64,
+        snapshots: u64,
     ) -> Walked<bool> {
         let Some(each) = self.trial(inst, parts, marks)? else { return Ok(false) };
         // At most one snapshot for each round but the last is of use. With fewer, there is a state between
         // two of them that none of them has.
-        let useful = slots.min(n - 1);
+        let useful = snapshots.min(n - 1);
         let few = useful.min(FEW_SLOTS);
         let rounds = if useful == n - 1 { few + 1 } else { FEW_ROUNDS };
         // None of the few counts if it may share arrays with its neighbours that others do not.
@@ -430,7 +430,7 @@ impl<'p> Walk<'p> {
         self.state.ledger.give_back(others, described);
         // What the long one does instead; few snapshots may have made the short one go forwards more often.
         let (forwards, backwards) = (done.forwards, done.backwards);
-        let (there, back) = (advances(n, slots), n);
+        let (there, back) = (advances(n, snapshots), n);
         let ledger = &mut self.state.ledger;
         ledger.work = work + forwards.0 * there as f64 + backwards.0 * back as f64;
         let made = forwards.1.saturating_mul(there).saturating_add(backwards.1.saturating_mul(back));

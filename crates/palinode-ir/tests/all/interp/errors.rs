@@ -182,8 +182,8 @@ fn limits_are_kept() {
     assert_eq!(stats.steps, 1000);
     let deep = Code::new(&factorial());
     let at = |depth| deep.run(&[Datum::real(50.5)], &Limits { depth, ..Limits::default() });
-    assert!(at(50).is_ok());
-    assert_eq!(at(49).unwrap_err().kind, RunErrorKind::DepthLimit { limit: 49 });
+    assert!(at(51).is_ok());
+    assert_eq!(at(50).unwrap_err().kind, RunErrorKind::DepthLimit { limit: 50 });
 }
 
 fn trapped(p: &Program, inputs: &[Datum<f64>]) -> Option<String> {

@@ -1,12 +1,10 @@
 //! The interpreter: dense linear algebra, its values and the derivatives that come out of it.
 
+use super::ops::{MATRIX, VECTOR};
 use crate::interp::program;
 use palinode_core::{DoubleDouble, Dual, Jet, Real, Scalar, Var, grad};
 use palinode_ir::interp::{Datum, RunErrorKind, run};
-use palinode_ir::{Elem, Linalg, Op, Program, Type, transform};
-
-const VECTOR: Type = Type::array(Elem::F64, 1);
-const MATRIX: Type = Type::array(Elem::F64, 2);
+use palinode_ir::{Linalg, Op, Program, Type, transform};
 
 fn unary(kind: Linalg) -> Program {
     program(&[MATRIX], |b, v| b.emit_all(Op::Linalg(kind), v))

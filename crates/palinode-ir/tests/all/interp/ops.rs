@@ -1,7 +1,7 @@
 //! The interpreter: every operation over arrays, against results worked out by hand.
 
 use super::program;
-use palinode_core::{Dual, DualN, Scalar, Var, grad, rules};
+use palinode_core::{Dual, Scalar, rules};
 use palinode_ir::interp::{Datum, Tensor, run};
 use palinode_ir::{Axis, Comparison, Elem, IntOp, Logical, Op, Program, Reduction, Type, Value};
 
@@ -370,51 +370,6 @@ fn rounding_to_f32_keeps_derivatives() {
             assert!(dual.primal().to_bits() == expected.to_bits() || expected.is_nan(), "{x:e}");
             assert_eq!(dual.tangent, 3.0, "{x:e}");
         }
-    }
-}
-
-/// A little of everything, as a function of the elements of a vector.
-fn mixture() -> Program {
-    program(&[VECTOR], |b, v| {
-        let (two, three, one) = (b.int(2), b.int(3), b.int(1));
-        let zero = b.int(0);
-        let m = b.emit(Op::Reshape, &[v[0], two, three]);
-        let t = b.emit(Op::Permute(vec![1, 0]), &[m]);
-        let square = b.emit(Op::MatMul { a_transposed: false, b_transposed: false, strong: false }, &[m, t]);
-        let exp = b.map(rules::Row::Exp, &[square]);
-        let row = b.emit(Op::Read(vec![Axis::At, Axis::All]), &[exp, one]);
-        let changed = b.emit(Op::Write(vec![Axis::All, Axis::At]), &[m, row, two]);
-        let x = b.index(v[0], &[zero]);
-        let added = b.emit(Op::AddAt(vec![Axis::At, Axis::At]), &[changed, x, one, one]);
-        let best = b.emit(Op::Reduce(Reduction::Max, vec![0]), &[added]);
-        let wide = b.emit(Op::Broadcast(vec![1]), &[best, two, three]);
-        let all = b.mul(wide, added);
-        let log = b.emit(Op::Push, &[best, x, row]);
-        let (p, q) = (b.sum(all), b.sum(log));
-        let outer = b.emit(Op::Outer { strong: false }, &[row, row]);
-        let r = b.sum(outer);
-        let s = b.mul(p, q);
-        vec![b.add(s, r)]
-    })
-}
-
-#[test]
-fn derivatives_pass_through_every_kind_of_array_operation() {
-    let p = mixture();
-    let at = [0.1, -0.2, 0.3, 0.05, 0.4, -0.1];
-    let f = |x: &[Var<f64>]| run(&p, &[Datum::vector(x.to_vec())]).unwrap()[0].as_real().unwrap();
-    let reverse = grad(f, &at).unwrap();
-    let lanes = DualN::variables(at).to_vec();
-    let forward = run(&p, &[Datum::vector(lanes)]).unwrap()[0].as_real().unwrap();
-    for k in 0..6 {
-        let mut near = at;
-        near[k] += 1e-6;
-        let up = run(&p, &[vector(&near)]).unwrap()[0].as_real().unwrap();
-        near[k] -= 2e-6;
-        let down = run(&p, &[vector(&near)]).unwrap()[0].as_real().unwrap();
-        let difference = (up - down) / 2e-6;
-        assert!((reverse[k] - difference).abs() < 1e-6 * (1.0 + difference.abs()), "{k}");
-        assert!((reverse[k] - forward.tangents[k]).abs() < 1e-12 * (1.0 + difference.abs()), "{k}");
     }
 }
 

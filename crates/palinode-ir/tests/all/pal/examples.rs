@@ -3,9 +3,9 @@
 
 use super::{compile, flat};
 use palinode_core::Dual;
-use palinode_ir::interp::{Code, Datum, Limits, Tensor};
+use palinode_ir::interp::{Code, Datum, Limits};
 use palinode_ir::pal::{self, Model, Role};
-use palinode_ir::{Elem, text};
+use palinode_ir::text;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
@@ -52,11 +52,7 @@ pub(crate) fn inputs(model: &Model) -> Vec<Datum<f64>> {
             (None, Some(default)) => (default.shape().to_vec(), default.data().to_vec()),
             (None, None) => panic!("`{}` has neither data nor a default", argument.name),
         };
-        let scale = |x: &f64| argument.unit.as_ref().map_or(*x, |unit| unit.to_si(*x));
-        match argument.ty.elem {
-            Elem::Int => Datum::Int(Tensor { shape, data: data.iter().map(|x| *x as i64).collect() }),
-            _ => Datum::Real(Tensor { shape, data: data.iter().map(scale).collect() }),
-        }
+        super::datum(argument, shape, &data)
     };
     model.arguments.iter().map(one).collect()
 }

@@ -5,7 +5,7 @@ use super::{compile, flat};
 use crate::random::generate::plain_source;
 use crate::random::shrink::shrunk;
 use crate::random::source::{
-    Condition, Function, Index, LENGTH, Matrix, Recursion, Scalar, Source, Stmt, Trips, Vector, View,
+    Condition, Function, Index, LENGTH, Matrix, Recursion, Rounds, Scalar, Source, Stmt, Vector, View,
 };
 use crate::random_programs::from_environment;
 use palinode_core::rules::Row;
@@ -160,11 +160,8 @@ impl Machine<'_> {
             }
             Scalar::OfMatrix(_, a) => self.matrix(a).iter().sum(),
             Scalar::Choice(condition, x, y) => {
-                if self.condition(condition) {
-                    self.scalar(x)
-                } else {
-                    self.scalar(y)
-                }
+                let chosen = if self.condition(condition) { x } else { y };
+                self.scalar(chosen)
             }
             Scalar::StopGradient(x) => self.scalar(x),
         }
@@ -207,11 +204,8 @@ impl Machine<'_> {
                 x
             }
             Vector::Choice(condition, x, y) => {
-                if self.condition(condition) {
-                    self.vector(x)
-                } else {
-                    self.vector(y)
-                }
+                let chosen = if self.condition(condition) { x } else { y };
+                self.vector(chosen)
             }
             Vector::SumAxis(a, axis) => {
                 let a = self.matrix(a);
@@ -379,11 +373,11 @@ impl Machine<'_> {
                     self.names.extend([(a.clone(), of_b), (b.clone(), of_a)]);
                 }
             },
-            Stmt::For { counter, from, by, trips, downwards, body } => {
-                let end = match trips {
-                    Trips::Fixed(n) => from + n,
-                    Trips::Counter(name) => self.count(name),
-                    Trips::Length(name) => self.array(name).1.len(),
+            Stmt::For { counter, from, by, rounds, downwards, body } => {
+                let end = match rounds {
+                    Rounds::Fixed(n) => from + n,
+                    Rounds::Counter(name) => self.count(name),
+                    Rounds::Length(name) => self.array(name).1.len(),
                 };
                 let mut rounds: Vec<usize> = (*from..end).step_by(*by).collect();
                 if *downwards {

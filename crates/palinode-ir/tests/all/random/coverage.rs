@@ -31,7 +31,7 @@ fn every_operation() -> Vec<Op> {
     let axes = [Axis::At, Axis::Range, Axis::All, Axis::List];
     let access =
         axes.into_iter().flat_map(|axis| [Op::Read, Op::Write, Op::AddAt].map(|make| make(vec![axis])));
-    let down = Op::For { descending: true, room: None };
+    let down = Op::For { descending: true, keep: None };
     Op::all().into_iter().filter(|op| !on_request(op)).chain(access).chain([down]).collect()
 }
 

@@ -7,7 +7,7 @@ use palinode_core::rules::{Domain, Row};
 
 use super::Random;
 use super::source::{
-    Condition, Function, Index, LENGTH, Matrix, Recursion, Scalar, Source, Stmt, Trips, Vector, View,
+    Condition, Function, Index, LENGTH, Matrix, Recursion, Rounds, Scalar, Source, Stmt, Vector, View,
 };
 
 /// The names in scope.
@@ -287,14 +287,14 @@ impl Generator {
                 }
                 17..=19 if nested => {
                     let counter = self.fresh("i");
-                    let trips = match self.random.below(6) {
+                    let rounds = match self.random.below(6) {
                         0 if !scope.counters.is_empty() => {
-                            Trips::Counter(self.random.pick(&scope.counters).clone())
+                            Rounds::Counter(self.random.pick(&scope.counters).clone())
                         }
                         1 if !scope.vectors.is_empty() => {
-                            Trips::Length(self.random.pick(&scope.vectors).clone())
+                            Rounds::Length(self.random.pick(&scope.vectors).clone())
                         }
-                        _ => Trips::Fixed(self.random.below(5)),
+                        _ => Rounds::Fixed(self.random.below(5)),
                     };
                     let mut scope = scope.clone();
                     scope.in_loop = true;
@@ -306,13 +306,13 @@ impl Generator {
                         body.insert(at, Stmt::If(condition, vec![leaves], Vec::new()));
                     }
                     let downwards = self.random.chance(20);
-                    let (from, by) = match trips {
-                        Trips::Fixed(_) if self.random.chance(30) => {
+                    let (from, by) = match rounds {
+                        Rounds::Fixed(_) if self.random.chance(30) => {
                             (self.random.below(3), 1 + self.random.below(2))
                         }
                         _ => (0, 1),
                     };
-                    return Stmt::For { counter, from, by, trips, downwards, body };
+                    return Stmt::For { counter, from, by, rounds, downwards, body };
                 }
                 20 if nested && !scope.variables.is_empty() => {
                     let name = self.random.pick(&scope.variables).clone();

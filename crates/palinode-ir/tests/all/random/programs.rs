@@ -148,6 +148,12 @@ impl Maker {
         value
     }
 
+    /// An operation on values of these types, and on others.
+    fn emit(&mut self, op: Op, types: &[Type], others: &[Value]) -> Value {
+        let picked = self.pick_all(types);
+        self.b.emit(op, &[&picked[..], others].concat())
+    }
+
     fn dim(&mut self) -> Value {
         if self.random.chance(50) {
             return self.length;
@@ -164,9 +170,8 @@ impl Maker {
 
     /// An index that is in range.
     fn index(&mut self) -> Value {
-        let i = self.pick(Type::INT);
         let length = self.dim();
-        self.b.integer(IntOp::Rem, i, length)
+        self.emit(Op::Int(IntOp::Rem), &[Type::INT], &[length])
     }
 
     fn statements(&mut self, count: usize) {
@@ -208,59 +213,34 @@ impl Maker {
     }
 
     fn row(&mut self) -> (Rule, usize) {
-        let mut rows = vec![
-            Row::Add,
-            Row::Add,
-            Row::Subtract,
-            Row::Multiply,
-            Row::Multiply,
-            Row::Divide,
-            Row::Negate,
-            Row::Negate,
-            Row::Abs,
-            Row::Sin,
-            Row::Exp,
-            Row::Sqrt,
-            Row::Min,
-            Row::MulAdd,
-            Row::Select,
-            Row::Powi,
-        ];
-        if self.kind == Kind::Strong {
+        use Row::*;
+        let rows: &[Row] = match self.kind {
             // Only what does not tell 0 from -0.
-            rows = vec![
-                Row::Add,
-                Row::Subtract,
-                Row::Negate,
-                Row::StrongMul,
-                Row::StrongMul,
-                Row::Sin,
-                Row::Abs,
-            ];
-        }
-        let row = *self.random.pick(&rows);
+            Kind::Strong => &[Add, Subtract, Negate, StrongMul, StrongMul, Sin, Abs],
+            Kind::Any | Kind::Walked => &[
+                Add, Add, Subtract, Multiply, Multiply, Divide, Negate, Negate, Abs, Sin, Exp, Sqrt, Min,
+                MulAdd, Select, Powi,
+            ],
+        };
+        let row = *self.random.pick(rows);
         let parameter = if row == Row::Powi { self.random.below(4) as i32 } else { 0 };
         (Rule { row, parameter }, row.arity())
     }
 
     fn real(&mut self) -> Value {
-        if self.random.chance(10) {
-            let n = self.pick(Type::INT);
-            return self.b.convert(Elem::F64, n);
+        match self.random.below(10) {
+            0 => self.emit(Op::Convert(Elem::F64), &[Type::INT], &[]),
+            1 => self.emit(Op::StopGradient, &[Type::REAL], &[]),
+            _ => {
+                let (rule, arity) = self.row();
+                self.emit(Op::Map(rule), &vec![Type::REAL; arity], &[])
+            }
         }
-        if self.random.chance(10) {
-            let x = self.pick(Type::REAL);
-            return self.b.emit(Op::StopGradient, &[x]);
-        }
-        let (rule, arity) = self.row();
-        let args: Vec<Value> = (0..arity).map(|_| self.pick(Type::REAL)).collect();
-        self.b.map(rule, &args)
     }
 
     fn single(&mut self) -> Value {
         let (rule, arity) = self.row();
-        let args: Vec<Value> = (0..arity).map(|_| self.pick(SINGLE)).collect();
-        let z = self.b.map(rule, &args);
+        let z = self.emit(Op::Map(rule), &vec![SINGLE; arity], &[]);
         self.open.push(z);
         self.b.convert(Elem::F64, z)
     }
@@ -270,45 +250,30 @@ impl Maker {
             return self.dim();
         }
         if self.random.chance(10) {
-            let a = self.pick(INTS);
             let i = self.index();
-            return self.b.index(a, &[i]);
+            return self.emit(Op::Read(vec![Axis::At]), &[INTS], &[i]);
         }
-        let op = *self.random.pick(&[
-            IntOp::Add,
-            IntOp::Add,
-            IntOp::Sub,
-            IntOp::Sub,
-            IntOp::Mul,
-            IntOp::Min,
-            IntOp::Max,
-        ]);
-        let (a, b) = (self.pick(Type::INT), self.pick(Type::INT));
-        self.b.integer(op, a, b)
+        use IntOp::{Add, Max, Min, Mul, Sub};
+        let op = *self.random.pick(&[Add, Add, Sub, Sub, Mul, Min, Max]);
+        self.emit(Op::Int(op), &[Type::INT; 2], &[])
     }
 
     /// A truth value, or a choice by one.
     fn truth(&mut self) -> Value {
         match self.random.below(5) {
-            0 => {
-                let a = self.pick(Type::BOOL);
-                self.b.emit(Op::Logical(Logical::Not), &[a])
-            }
+            0 => self.emit(Op::Logical(Logical::Not), &[Type::BOOL], &[]),
             1 => {
                 let op = *self.random.pick(&[Logical::And, Logical::Or]);
-                let (a, b) = (self.pick(Type::BOOL), self.pick(Type::BOOL));
-                self.b.emit(Op::Logical(op), &[a, b])
+                self.emit(Op::Logical(op), &[Type::BOOL; 2], &[])
             }
             2 => {
                 let ty = self.ty();
-                let (c, a, b) = (self.pick(Type::BOOL), self.pick(ty), self.pick(ty));
-                self.b.select(c, a, b)
+                self.emit(Op::Select, &[Type::BOOL, ty, ty], &[])
             }
             which => {
                 let ty = if which == 3 { Type::INT } else { Type::REAL };
                 let op = *self.random.pick(&Comparison::ALL);
-                let (a, b) = (self.pick(ty), self.pick(ty));
-                self.b.compare(op, a, b)
+                self.emit(Op::Compare(op), &[ty; 2], &[])
             }
         }
     }
@@ -322,8 +287,7 @@ impl Maker {
             return self.b.select(c, a, b);
         }
         if self.random.chance(10) {
-            let n = self.pick(INTS);
-            return self.b.convert(Elem::F64, n);
+            return self.emit(Op::Convert(Elem::F64), &[INTS], &[]);
         }
         let (rule, arity) = self.row();
         let mut args: Vec<Value> = (0..arity)
@@ -346,15 +310,10 @@ impl Maker {
             Kind::Walked => &[0, 1, 3, 4, 5, 9, 10, 11],
             Kind::Any | Kind::Strong => &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11],
         };
+        use Axis::{All, At, List, Range};
         match *self.random.pick(kinds) {
-            0 | 1 => {
-                let a = self.pick(VECTOR);
-                self.b.index(a, &[i])
-            }
-            2 => {
-                let m = self.pick(MATRIX);
-                self.b.index(m, &[i, j])
-            }
+            0 | 1 => self.emit(Op::Read(vec![At]), &[VECTOR], &[i]),
+            2 => self.emit(Op::Read(vec![At, At]), &[MATRIX], &[i, j]),
             3 | 4 => {
                 let (a, x) = (self.pick(VECTOR), self.pick(Type::REAL));
                 let a = self.b.update(a, &[i], x);
@@ -366,38 +325,23 @@ impl Maker {
                     _ => a,
                 }
             }
-            5 => {
-                let (a, x) = (self.pick(VECTOR), self.pick(Type::REAL));
-                self.b.emit(Op::AddAt(vec![Axis::At]), &[a, x, i])
-            }
+            5 => self.emit(Op::AddAt(vec![At]), &[VECTOR, Type::REAL], &[i]),
             6 => {
-                let m = self.pick(MATRIX);
-                let places = *self.random.pick(&[[Axis::At, Axis::All], [Axis::All, Axis::At]]);
-                self.b.emit(Op::Read(places.to_vec()), &[m, i])
+                let places = *self.random.pick(&[[At, All], [All, At]]);
+                self.emit(Op::Read(places.to_vec()), &[MATRIX], &[i])
             }
             7 => {
-                let (m, a) = (self.pick(MATRIX), self.pick(VECTOR));
                 let op = *self.random.pick(&[Op::Write, Op::AddAt]);
-                self.b.emit(op(vec![Axis::At, Axis::All]), &[m, a, i])
+                self.emit(op(vec![At, All]), &[MATRIX, VECTOR], &[i])
             }
-            8 => {
-                let a = self.pick(VECTOR);
-                self.b.emit(Op::Read(vec![Axis::Range]), &[a, zero, length, one])
-            }
-            9 => {
-                let (a, list) = (self.pick(VECTOR), self.pick(INTS));
-                self.b.emit(Op::Read(vec![Axis::List]), &[a, list])
-            }
+            8 => self.emit(Op::Read(vec![Range]), &[VECTOR], &[zero, length, one]),
+            9 => self.emit(Op::Read(vec![List]), &[VECTOR, INTS], &[]),
             10 => {
-                let (a, x) = (self.pick(VECTOR), self.pick(VECTOR));
                 let list = self.b.emit(Op::Iota, &[length]);
-                self.b.emit(Op::Write(vec![Axis::List]), &[a, x, list])
+                self.emit(Op::Write(vec![List]), &[VECTOR; 2], &[list])
             }
-            _ => {
-                // All of one array into another, possibly itself.
-                let (a, x) = (self.pick(VECTOR), self.pick(VECTOR));
-                self.b.emit(Op::Write(vec![Axis::All]), &[a, x])
-            }
+            // All of one array into another, possibly itself.
+            _ => self.emit(Op::Write(vec![All]), &[VECTOR; 2], &[]),
         }
     }
 
@@ -406,70 +350,47 @@ impl Maker {
         let length = self.length;
         match self.random.below(10) {
             0 => {
-                let (a, axes) = (self.pick(VECTOR), vec![self.random.below(2) as u8]);
-                let (n, m) = (self.dim(), self.dim());
-                self.b.emit(Op::Broadcast(axes), &[a, n, m])
+                let (axis, n, m) = (self.random.below(2) as u8, self.dim(), self.dim());
+                self.emit(Op::Broadcast(vec![axis]), &[VECTOR], &[n, m])
             }
-            1 => {
-                let m = self.pick(MATRIX);
-                self.b.emit(Op::Permute(vec![1, 0]), &[m])
-            }
+            1 => self.emit(Op::Permute(vec![1, 0]), &[MATRIX], &[]),
             2 => {
-                let m = self.pick(MATRIX);
                 let size = self.b.integer(IntOp::Mul, length, length);
-                let flat = self.b.emit(Op::Reshape, &[m, size]);
+                let flat = self.emit(Op::Reshape, &[MATRIX], &[size]);
                 self.b.emit(Op::Reshape, &[flat, length, length])
             }
             3 => {
-                let (a, b) = (self.pick(VECTOR), self.pick(VECTOR));
-                let both = self.b.emit(Op::Concat(0), &[a, b]);
+                let both = self.emit(Op::Concat(0), &[VECTOR; 2], &[]);
                 let size = self.b.dim(both, 0);
                 self.open.push(size);
                 let (start, one) = (self.b.int(0), self.b.int(1));
                 self.b.emit(Op::Read(vec![Axis::Range]), &[both, start, length, one])
             }
-            4 => {
-                let m = self.pick(MATRIX);
+            which @ 4..7 => {
                 let kind = *self.random.pick(&Reduction::ALL);
-                let axes = *self.random.pick(&[0, 1]);
-                self.b.emit(Op::Reduce(kind, vec![axes]), &[m])
-            }
-            5 | 6 => {
-                let a = self.pick(VECTOR);
-                let kind = *self.random.pick(&Reduction::ALL);
-                self.b.emit(Op::Reduce(kind, vec![0]), &[a])
+                let (ty, axis) = if which == 4 { (MATRIX, self.random.below(2) as u8) } else { (VECTOR, 0) };
+                self.emit(Op::Reduce(kind, vec![axis]), &[ty], &[])
             }
             7 => {
-                let (a, x) = (self.pick(VECTOR), self.pick(Type::REAL));
-                let longer = self.b.emit(Op::Push, &[a, x]);
+                let longer = self.emit(Op::Push, &[VECTOR, Type::REAL], &[]);
                 let n = self.dim();
                 self.b.emit(Op::Resize, &[longer, n])
             }
             8 => {
-                let a = self.pick(VECTOR);
                 let n = self.dim();
-                self.b.emit(Op::Reshape, &[a, n])
+                self.emit(Op::Reshape, &[VECTOR], &[n])
             }
-            _ => {
-                let a = self.pick(VECTOR);
-                self.b.emit(Op::Concat(0), &[a])
-            }
+            _ => self.emit(Op::Concat(0), &[VECTOR], &[]),
         }
     }
 
     fn matrix(&mut self) -> Value {
-        let (a, b, m) = (self.pick(VECTOR), self.pick(VECTOR), self.pick(MATRIX));
+        let [a_transposed, b_transposed] = [self.random.chance(50), self.random.chance(50)];
+        let product = |a_transposed, b_transposed| Op::MatMul { a_transposed, b_transposed, strong: false };
         match self.random.below(3) {
-            0 => self.b.emit(Op::Outer { strong: false }, &[a, b]),
-            1 => {
-                let a_transposed = self.random.chance(50);
-                self.b.emit(Op::MatMul { a_transposed, b_transposed: false, strong: false }, &[m, a])
-            }
-            _ => {
-                let other = self.pick(MATRIX);
-                let b_transposed = self.random.chance(50);
-                self.b.emit(Op::MatMul { a_transposed: false, b_transposed, strong: false }, &[m, other])
-            }
+            0 => self.emit(Op::Outer { strong: false }, &[VECTOR; 2], &[]),
+            1 => self.emit(product(a_transposed, false), &[MATRIX, VECTOR], &[]),
+            _ => self.emit(product(false, b_transposed), &[MATRIX; 2], &[]),
         }
     }
 
@@ -538,7 +459,7 @@ impl Maker {
         let block = self.b.close(&results);
         let descending = self.random.chance(30);
         self.b.emit_blocks(
-            Op::For { descending, room: None },
+            Op::For { descending, keep: None },
             &[&[n], &initial[..]].concat(),
             vec![block],
             &types,
@@ -579,7 +500,7 @@ impl Maker {
             next
         });
         let body = self.b.close(&results);
-        self.b.emit_blocks(Op::While { room: None }, &initial, vec![head, body], &types)
+        self.b.emit_blocks(Op::While { keep: None }, &initial, vec![head, body], &types)
     }
 
     /// `y[k] = f(a[k])` and then `z[k] = g(y[k])`, or something that only looks like it.
@@ -613,7 +534,7 @@ impl Maker {
             }
         });
         let block = self.b.close(&[result]);
-        self.b.emit_blocks(Op::For { descending, room: None }, &[self.length, start], vec![block], &[VECTOR])
+        self.b.emit_blocks(Op::For { descending, keep: None }, &[self.length, start], vec![block], &[VECTOR])
             [0]
     }
 }

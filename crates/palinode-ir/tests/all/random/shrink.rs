@@ -86,6 +86,12 @@ fn edit_block(source: &Source, at: usize) -> Option<Source> {
     done.then_some(source)
 }
 
+macro_rules! all {
+    ($self:ident: $($kind:ident $part:expr),+) => {{
+        $($self.$kind($part);)+
+    }};
+}
+
 /// Visits every expression, outer ones first.
 struct Visitor<'a> {
     scalar: &'a mut dyn FnMut(&mut Scalar),
@@ -133,15 +139,9 @@ impl Visitor<'_> {
 
     fn condition(&mut self, condition: &mut Condition) {
         match condition {
-            Condition::Compare(_, x, y) => {
-                self.scalar(x);
-                self.scalar(y);
-            }
+            Condition::Compare(_, x, y) => all!(self: scalar x, scalar y),
             Condition::Divides(..) => {}
-            Condition::Both(a, b) | Condition::Either(a, b) => {
-                self.condition(a);
-                self.condition(b);
-            }
+            Condition::Both(a, b) | Condition::Either(a, b) => all!(self: condition a, condition b),
             Condition::Not(a) => self.condition(a),
         }
     }
@@ -155,18 +155,11 @@ impl Visitor<'_> {
             | Scalar::Cell(..)
             | Scalar::Counter(_) => {}
             Scalar::Negate(x) | Scalar::Power(x, _) | Scalar::StopGradient(x) => self.scalar(x),
-            Scalar::Binary(_, x, y) => {
-                self.scalar(x);
-                self.scalar(y);
-            }
+            Scalar::Binary(_, x, y) => all!(self: scalar x, scalar y),
             Scalar::Call(_, args) => args.iter_mut().for_each(|arg| self.scalar(arg)),
             Scalar::Fold(_, args) => args.iter_mut().for_each(|arg| self.vector(arg)),
             Scalar::OfMatrix(_, a) => self.matrix(a),
-            Scalar::Choice(condition, x, y) => {
-                self.condition(condition);
-                self.scalar(x);
-                self.scalar(y);
-            }
+            Scalar::Choice(condition, x, y) => all!(self: condition condition, scalar x, scalar y),
         }
     }
 
@@ -181,27 +174,11 @@ impl Visitor<'_> {
             Vector::List(items) => items.iter_mut().for_each(|item| self.scalar(item)),
             Vector::Fill(x) => self.scalar(x),
             Vector::Call(_, args) => args.iter_mut().for_each(|arg| self.vector(arg)),
-            Vector::Binary(_, x, y) => {
-                self.vector(x);
-                self.vector(y);
-            }
-            Vector::Between(x, y) => {
-                self.scalar(x);
-                self.scalar(y);
-            }
-            Vector::Scaled(s, x) => {
-                self.scalar(s);
-                self.vector(x);
-            }
-            Vector::MatVec(a, x) | Vector::Solve(_, a, x) => {
-                self.matrix(a);
-                self.vector(x);
-            }
-            Vector::Choice(condition, x, y) => {
-                self.condition(condition);
-                self.vector(x);
-                self.vector(y);
-            }
+            Vector::Binary(_, x, y) => all!(self: vector x, vector y),
+            Vector::Between(x, y) => all!(self: scalar x, scalar y),
+            Vector::Scaled(s, x) => all!(self: scalar s, vector x),
+            Vector::MatVec(a, x) | Vector::Solve(_, a, x) => all!(self: matrix a, vector x),
+            Vector::Choice(condition, x, y) => all!(self: condition condition, vector x, vector y),
             Vector::SumAxis(a, _) => self.matrix(a),
         }
     }
@@ -210,14 +187,8 @@ impl Visitor<'_> {
         (self.matrix)(a);
         match a {
             Matrix::Name(_) => {}
-            Matrix::Outer(x, y) => {
-                self.vector(x);
-                self.vector(y);
-            }
-            Matrix::Product(a, b) | Matrix::Binary(_, a, b) => {
-                self.matrix(a);
-                self.matrix(b);
-            }
+            Matrix::Outer(x, y) => all!(self: vector x, vector y),
+            Matrix::Product(a, b) | Matrix::Binary(_, a, b) => all!(self: matrix a, matrix b),
             Matrix::Transposed(a) | Matrix::Call(_, a) | Matrix::Cholesky(a) | Matrix::Inverse(a) => {
                 self.matrix(a)
             }

@@ -123,7 +123,7 @@ pub(crate) enum Stmt {
         counter: String,
         from: usize,
         by: usize,
-        trips: Trips,
+        rounds: Rounds,
         downwards: bool,
         body: Vec<Stmt>,
     },
@@ -166,7 +166,7 @@ pub(crate) enum View {
 
 /// How often a loop runs.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Trips {
+pub(crate) enum Rounds {
     Fixed(usize),
     /// As often as another counter says: a triangular loop.
     Counter(String),
@@ -357,11 +357,11 @@ impl Stmt {
             Stmt::FillAlias(name, value) => writeln!(out, "{indent}{name}[..] = {value}"),
             Stmt::Copy(to, from) => writeln!(out, "{indent}{to} = {from}"),
             Stmt::Swap(a, b) => writeln!(out, "{indent}{a}, {b} = {b}, {a}"),
-            Stmt::For { counter, from, by, trips, downwards, body } => {
-                let end = match trips {
-                    Trips::Fixed(n) => (from + n).to_string(),
-                    Trips::Counter(name) => name.clone(),
-                    Trips::Length(name) => format!("len({name})"),
+            Stmt::For { counter, from, by, rounds, downwards, body } => {
+                let end = match rounds {
+                    Rounds::Fixed(n) => (from + n).to_string(),
+                    Rounds::Counter(name) => name.clone(),
+                    Rounds::Length(name) => format!("len({name})"),
                 };
                 let by = if *by > 1 { format!(" by {by}") } else { String::new() };
                 let reversed = if *downwards { " reversed" } else { "" };

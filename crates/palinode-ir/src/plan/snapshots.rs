@@ -8,7 +8,7 @@
 //! so that they do not compete; one inside another's round does, and gets what the outer one leaves.
 
 use crate::interp::Datum;
-use crate::op::{Op, Room};
+use crate::op::{Keep, Op};
 use crate::plan::effort::Effort;
 use crate::plan::remat::rematerialize_within;
 use crate::plan::{Fitted, Growth, Prediction, walked};
@@ -23,44 +23,44 @@ const MOST_SWEEPS: u64 = 100;
 
 /// A loop that keeps some of its states and computes the others again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Checkpoint {
+pub struct SnapshotLoop {
     /// The loop.
     pub span: Span,
     /// How often it runs.
     pub rounds: u64,
     /// How many states it keeps at once.
-    pub slots: u64,
+    pub snapshots: u64,
 }
 
-impl Checkpoint {
+impl SnapshotLoop {
     /// How many rounds are run forwards in all: for the values, to get states back, and before each round is
     /// gone through backwards.
     pub fn forward_rounds(&self) -> u64 {
         self.rounds.saturating_add(self.fewest_rounds())
     }
 
-    /// The fewest rounds with which any schedule of so many states can go back.
+    /// The fewest rounds with which any schedule of so many snapshots can go back.
     pub fn fewest_rounds(&self) -> u64 {
-        self.rounds.saturating_add(advances(self.rounds, self.slots))
+        self.rounds.saturating_add(advances(self.rounds, self.snapshots))
     }
 }
 
-/// A gradient with checkpoints.
-pub(super) struct Checkpointed {
+/// A gradient with snapshots.
+pub(super) struct Snapshotted {
     pub(super) program: Program,
     pub(super) prediction: Prediction,
     /// How many operations outside of loops are repeated.
     pub(super) repeated: usize,
-    pub(super) loops: Vec<Checkpoint>,
+    pub(super) loops: Vec<SnapshotLoop>,
 }
 
 /// The least number of states with which a loop is not run through too often.
 fn fewest(rounds: u64) -> u64 {
-    let mut slots = 1;
-    while slots < rounds && advances(rounds, slots) > rounds.saturating_mul(MOST_SWEEPS) {
-        slots += 1;
+    let mut snapshots = 1;
+    while snapshots < rounds && advances(rounds, snapshots) > rounds.saturating_mul(MOST_SWEEPS) {
+        snapshots += 1;
     }
-    slots
+    snapshots
 }
 
 /// A search for gradients within `limit` bytes.
@@ -82,7 +82,7 @@ impl<R> Search<'_, R> {
         program: &Program,
         growth: &[Growth],
         gradient: &dyn Fn(&Program) -> Result<Program, E>,
-    ) -> Result<Vec<Checkpointed>, E> {
+    ) -> Result<Vec<Snapshotted>, E> {
         let mut loops: Vec<&Growth> = growth.iter().filter(|growth| growth.rounds > 1).collect();
         loops.sort_by_key(|growth| core::cmp::Reverse(growth.rounds.saturating_mul(growth.bytes_per_round)));
         let mut found = Vec::new();
@@ -90,13 +90,13 @@ impl<R> Search<'_, R> {
             if self.effort.is_over() {
                 break;
             }
-            let mut chosen: Vec<Checkpoint> = loops[..count]
+            let mut chosen: Vec<SnapshotLoop> = loops[..count]
                 .iter()
-                .map(|&&Growth { span, rounds, .. }| Checkpoint { span, rounds, slots: fewest(rounds) })
+                .map(|&&Growth { span, rounds, .. }| SnapshotLoop { span, rounds, snapshots: fewest(rounds) })
                 .collect();
-            let marked = crate::transform::with_room(program, &|inst| {
+            let marked = crate::transform::keeping(program, &|inst| {
                 // What the source says stays.
-                inst.op.room().or_else(|| slots_of(&chosen, inst).map(Room::Slots))
+                inst.op.keep().or_else(|| snapshots_of(&chosen, inst).map(Keep::Snapshots))
             });
             let made = gradient(&marked)?;
             // A plan that cannot be made (states that get longer, for too many rounds) is no reason to give
@@ -105,68 +105,68 @@ impl<R> Search<'_, R> {
             let Ok(Fitted { program: mut made, mut prediction, repeated, .. }) = fitted else { continue };
             if prediction.heap <= self.limit {
                 for at in 0..chosen.len() {
-                    prediction = self.most_slots(&mut made, &mut chosen, at, prediction);
+                    prediction = self.most_snapshots(&mut made, &mut chosen, at, prediction);
                 }
-                set_slots(&mut made, &chosen);
+                set_snapshots(&mut made, &chosen);
             }
-            found.push(Checkpointed { program: made, prediction, repeated, loops: chosen });
+            found.push(Snapshotted { program: made, prediction, repeated, loops: chosen });
         }
         Ok(found)
     }
 
     /// Gives a loop as many states as fit. The peak rises with their number, mostly by the same for each:
     /// that is where the next guess comes from.
-    fn most_slots(
+    fn most_snapshots(
         &self,
         made: &mut Program,
-        chosen: &mut [Checkpoint],
+        chosen: &mut [SnapshotLoop],
         at: usize,
         mut fits: Prediction,
     ) -> Prediction {
-        let (mut low, mut high) = (chosen[at].slots, chosen[at].rounds + 1);
+        let (mut low, mut high) = (chosen[at].snapshots, chosen[at].rounds + 1);
         let span = chosen[at].span;
         // The peak where it did not fit.
         let mut above: Option<u64> = None;
         let mut guesses = 0;
         while low + 1 < high && !self.effort.is_over() {
-            let room = self.limit - fits.heap;
+            let free = self.limit - fits.heap;
             let each = match above {
                 Some(above) => (above.saturating_sub(fits.heap) / (high - low)).max(1),
                 None => fits
                     .snapshots
                     .iter()
                     .find(|kept| kept.span == span)
-                    .map_or(1, |kept| (kept.bytes() / kept.slots.max(1)).max(1)),
+                    .map_or(1, |kept| (kept.bytes() / kept.count.max(1)).max(1)),
             };
             // Where guesses do not get on, halves do.
             guesses += 1;
             let guess =
-                if guesses % 3 == 0 { low + (high - low) / 2 } else { low.saturating_add(room / each) };
+                if guesses % 3 == 0 { low + (high - low) / 2 } else { low.saturating_add(free / each) };
             let guess = guess.clamp(low + 1, high - 1);
-            chosen[at].slots = guess;
-            set_slots(made, chosen);
+            chosen[at].snapshots = guess;
+            set_snapshots(made, chosen);
             match walked(made, self.inputs, self.real_bytes, None, self.effort) {
                 Ok((_, tried)) if tried.heap <= self.limit => (low, fits) = (guess, tried),
                 Ok((_, tried)) => (high, above) = (guess, Some(tried.heap)),
                 Err(_) => (high, above) = (guess, None),
             }
         }
-        chosen[at].slots = low;
+        chosen[at].snapshots = low;
         fits
     }
 }
 
-fn slots_of(chosen: &[Checkpoint], inst: &Inst) -> Option<u64> {
-    chosen.iter().find(|checkpoint| checkpoint.span == inst.span).map(|checkpoint| checkpoint.slots)
+fn snapshots_of(chosen: &[SnapshotLoop], inst: &Inst) -> Option<u64> {
+    chosen.iter().find(|one| one.span == inst.span).map(|one| one.snapshots)
 }
 
 /// Changes how many states the sweeps of these loops keep.
-fn set_slots(program: &mut Program, chosen: &[Checkpoint]) {
-    fn set(block: &mut Block, chosen: &[Checkpoint]) {
+fn set_snapshots(program: &mut Program, chosen: &[SnapshotLoop]) {
+    fn set(block: &mut Block, chosen: &[SnapshotLoop]) {
         for inst in &mut block.insts {
-            let slots = slots_of(chosen, inst);
-            if let (Op::Sweep { room: Room::Slots(now) }, Some(slots)) = (&mut inst.op, slots) {
-                *now = slots;
+            let snapshots = snapshots_of(chosen, inst);
+            if let (Op::Sweep { keep: Keep::Snapshots(now) }, Some(snapshots)) = (&mut inst.op, snapshots) {
+                *now = snapshots;
             }
             inst.blocks.iter_mut().for_each(|block| set(block, chosen));
         }
