@@ -57,7 +57,7 @@ use serde_json::json;
 use args::{Cli, Color, Command};
 use problem::{Exit, Failed, Problem};
 use reserve::MEMORY;
-use session::Session;
+use session::{Plain, Session};
 
 fn main() -> ExitCode {
     MEMORY.keep_reserve();
@@ -191,7 +191,7 @@ fn usage(error: &clap::Error) -> ExitCode {
     if !error.use_stderr() {
         let text = error.render().ansi().to_string();
         let session = Session::new("palinode", false);
-        return match session.answer(|| text, || json!({}).into()) {
+        return match session.answer(&Plain(text, json!({}))) {
             Ok(()) => ExitCode::SUCCESS,
             Err(failed) => ExitCode::from(session.fail(&failed) as u8),
         };

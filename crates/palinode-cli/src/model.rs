@@ -28,9 +28,7 @@ pub(crate) fn load(session: &mut Session, path: &Path) -> Result<Loaded, Failed>
     let text = files::read(path, "the model")?;
     let name = if path == Path::new("-") { "standard input".to_string() } else { path.display().to_string() };
     let file = session.sources.add(name, text.clone());
-    let model = pal::compile(&text).map_err(|found| {
-        Failed(found.iter().map(|diagnostic| Problem::from_diagnostic(diagnostic, file)).collect())
-    })?;
+    let model = pal::compile(&text).map_err(|found| Failed::from_diagnostics(&found, file))?;
     for warning in &model.warnings {
         session.warn(Problem::from_diagnostic(warning, file));
     }

@@ -2,16 +2,17 @@
 
 use palinode_core::check::Verdict;
 use palinode_core::points;
+use palinode_ir::Span;
 use palinode_ir::check::{self, Checked, Checker};
 use palinode_ir::interp::{Code, Datum, Limits};
-use palinode_ir::pal::{Argument, Role, Unit};
+use palinode_ir::pal::{Output, Unit};
 use palinode_ir::plan::{self, Ahead, Asked, Beside, Kept, Ladder, Sides, Target, Within, less};
 use palinode_ir::transform::TransformError;
 use serde_json::{Value, json};
 
 use crate::answer::{Json, Text};
 use crate::args::{GradArgs, Mode};
-use crate::commands::{headline, meaning, rounds_counter, value_alone};
+use crate::commands::{Meaning, Question, headline, rounds_counter, value_alone};
 use crate::execute::Cost;
 use crate::gradient::{Gradient, gradient, tensor};
 use crate::ladder::{Also, Planner};
@@ -19,20 +20,18 @@ use crate::model::Loaded;
 use crate::numbers::Look;
 use crate::problem::{Exit, Failed, Problem};
 use crate::progress::Progress;
-use crate::session::Session;
+use crate::session::{Answer, Session};
 use crate::stops::{Stop, Stops};
 use crate::storage::{REAL, budget_json};
 use crate::table::{BAD, Cell, DOUBT, GOOD, HEADING, styled, table};
-use crate::{execute, explain, inputs, model, numbers, sides, storage, value};
+use crate::{execute, explain, numbers, sides, storage, value};
 
 /// Where reverse mode has no room, forward mode is run for so many numbers at most: each takes a run.
 const MOST_FORWARDS: usize = 100;
 
 pub(crate) fn run(session: &mut Session, args: &GradArgs) -> Result<(), Failed> {
-    let loaded = model::load(session, &args.model.model)?;
-    let objective = loaded.objective(args.derivative.of.as_deref())?;
-    let wrt = loaded.wrt(&args.derivative.wrt)?;
-    let mut inputs = inputs::bind(session, &loaded, &args.model)?;
+    let Question { loaded, objective, wrt, mut inputs } =
+        Question::read(session, &args.model, &args.derivative)?;
     let limits = execute::limits_and_sums(&args.model, &args.sums);
     let mut asked = storage::read(session, &loaded, &args.storage)?;
     let mode = if asked.is_about_reverse() { Mode::Reverse } else { args.mode };
@@ -126,27 +125,20 @@ pub(crate) fn run(session: &mut Session, args: &GradArgs) -> Result<(), Failed> 
             convert(&mut checked.parts[part], scale, of);
         }
     }
-    let answer = Answer {
-        loaded: &loaded,
+    let decisions = checked.as_ref().and_then(|checked| checked.decisions).map(|seen| seen.count());
+    session.answer(&Answered {
+        meaning: Meaning { decisions, ..Meaning::new(&loaded, (&wrt, &inputs), of, (counter, &after)) },
         stops: &stops,
-        objective,
-        wrt: &wrt,
-        inputs: &inputs,
-        value: found,
+        output: &loaded.model.outputs[objective],
+        value: of.map_or(found, |unit| unit.from_si(found)),
         gradient: &found_gradient,
         forward,
         asked: &asked,
         within: &within,
         rounding,
         checked: checked.as_ref(),
-    };
-    let decisions = checked.as_ref().and_then(|checked| checked.decisions).map(|seen| seen.count());
-    let at = (&wrt[..], &inputs[..]);
-    session.answer_meaning(
-        || meaning((session, &loaded), of, at, decisions, (counter, &after)),
-        || answer.text(args.show.look(), session),
-        || answer.json(session),
-    )?;
+        look: args.show.look(),
+    })?;
     match checked {
         Some(checked) if checked.disagrees() => Err(disagreement(session, &checked, rounding)),
         _ => Ok(()),
@@ -226,12 +218,10 @@ fn disagreement(session: &Session, checked: &Checked, rounding: Option<f64>) -> 
     if session.json { Failed(Vec::new()) } else { problem.into() }
 }
 
-struct Answer<'a> {
-    loaded: &'a Loaded,
+struct Answered<'a> {
+    meaning: Meaning<'a>,
     stops: &'a [Stop],
-    objective: usize,
-    wrt: &'a [usize],
-    inputs: &'a [Datum<f64>],
+    output: &'a Output,
     value: f64,
     gradient: &'a Gradient,
     forward: Cost,
@@ -240,25 +230,14 @@ struct Answer<'a> {
     /// How far the gradient is from the exact one, if arrays were kept in fewer bits.
     rounding: Option<f64>,
     checked: Option<&'a Checked>,
+    look: Look,
 }
 
-impl Answer<'_> {
-    fn output(&self) -> &palinode_ir::pal::Output {
-        &self.loaded.model.outputs[self.objective]
-    }
-
-    fn argument(&self, part: usize) -> &Argument {
-        &self.loaded.arguments()[self.wrt[part]]
-    }
-
-    fn value(&self) -> f64 {
-        self.output().unit.as_ref().map_or(self.value, |unit| unit.from_si(self.value))
-    }
-
-    fn text(&self, look: Look, session: &Session) -> Text<'_> {
-        let output = self.output();
+impl Answer for Answered<'_> {
+    fn text(&self, session: &Session) -> Text<'_> {
+        let (output, look) = (self.output, self.look);
         let unit = output.unit.as_ref().map_or(String::new(), |unit| format!(" {}", unit.text));
-        let shown = format!("{} = {}{unit}", output.name, numbers::short(self.value(), look.digits));
+        let shown = format!("{} = {}{unit}", output.name, numbers::short(self.value, look.digits));
         let head = headline(&shown, self.gradient.cost, session);
         let mut rows = vec![vec![
             Cell::new("with respect to").style(HEADING),
@@ -266,9 +245,8 @@ impl Answer<'_> {
             Cell::new("unit").style(HEADING),
             Cell::new("check by differences").style(HEADING),
         ]];
-        for part in 0..self.wrt.len() {
+        for (part, argument) in self.meaning.moved().enumerate() {
             let tensor = &self.gradient.parts[part];
-            let argument = self.argument(part);
             let unit = value::derivative_unit(output.unit.as_ref(), argument.unit.as_ref());
             let check =
                 self.checked.map_or(Cell::default(), |checked| verdict_cell(&checked.parts[part], look));
@@ -284,7 +262,7 @@ impl Answer<'_> {
             out.push_str(&decisions_line(checked, look));
         }
         for stop in self.stops {
-            if let Some(words) = stop.flag(storage::line(session, self.loaded, stop.span)) {
+            if let Some(words) = stop.flag(self.line(session, stop.span)) {
                 out.push_str(&format!("rounds   {}\n", styled(DOUBT, &words)));
             }
         }
@@ -299,6 +277,42 @@ impl Answer<'_> {
         Text::from(head).then("\n").then(table(rows, "   ")).then(out)
     }
 
+    fn json(&self, session: &Session) -> Json<'_> {
+        let parts = self.meaning.moved().enumerate().map(|(part, argument)| {
+            let unit = argument.unit.as_ref();
+            let tensor = &self.gradient.parts[part];
+            let fields = Json::fields([
+                ("name", json!(&*argument.name).into()),
+                ("role", json!(value::role(argument)).into()),
+                ("unit", value::unit(unit).into()),
+                ("at", value::datum(&self.meaning.inputs[self.meaning.wrt[part]], unit)),
+                ("shape", json!(tensor.shape).into()),
+                ("gradient", value::reals(tensor)),
+            ]);
+            match self.checked {
+                Some(checked) => fields.and(json!({ "check": check_json(&checked.parts[part]) }).into()),
+                None => fields,
+            }
+        });
+        let head = json!({
+            "model": session.sources.name_of(self.meaning.loaded.file),
+            "output": value::output(self.output, self.value),
+            "mode": if self.gradient.mode == Mode::Reverse { "reverse" } else { "forward" },
+        });
+        let head = Json::Value(head).and(Json::fields([("gradient", Json::List(parts.collect()))]));
+        head.and(self.costs(session).into())
+    }
+
+    fn meaning(&self, session: &Session) -> Option<Value> {
+        Some(self.meaning.json(session))
+    }
+}
+
+impl Answered<'_> {
+    fn line(&self, session: &Session, span: Span) -> Option<usize> {
+        storage::line(session, self.meaning.loaded, span)
+    }
+
     fn memory_line(&self, session: &Session) -> String {
         let peak = storage::within_budget(self.gradient.cost.charged, self.gradient.cost.arrays);
         let held = execute::held(&self.gradient.cost);
@@ -306,7 +320,7 @@ impl Answer<'_> {
             Within::AnyMemory => {}
             Within::Planned { budget, fitted, .. } => {
                 let work = storage::against_all(fitted);
-                let line = |span| storage::line(session, self.loaded, span);
+                let line = |span| self.line(session, span);
                 let how = storage::kept_by(fitted, &line).join("\n         ");
                 let held = storage::held(held);
                 return format!(
@@ -329,14 +343,16 @@ impl Answer<'_> {
             Within::Forwards { .. } => unreachable!("it goes forwards"),
             Within::Stopping { budget, .. } => {
                 let how = match &self.gradient.kept {
-                    Kept::Planned => {
-                        storage::chosen(&self.loaded.model.program, self.gradient.storage.recompute, 0)
-                    }
+                    Kept::Planned => storage::chosen(
+                        &self.meaning.loaded.model.program,
+                        self.gradient.storage.recompute,
+                        0,
+                    ),
                     Kept::Snapshots(bytes) => {
                         format!("each loop keeps as many snapshots as fit into {}", numbers::bytes(*bytes))
                     }
                     Kept::Counted(fitted) => {
-                        let line = |span| storage::line(session, self.loaded, span);
+                        let line = |span| self.line(session, span);
                         let how = storage::kept_by(fitted, &line).join("\n         ");
                         let held = storage::held_making(held);
                         return format!(
@@ -368,35 +384,6 @@ impl Answer<'_> {
         line
     }
 
-    fn json(&self, session: &Session) -> Json<'_> {
-        let output = self.output();
-        let parts = (0..self.wrt.len()).map(|part| {
-            let argument = self.argument(part);
-            let unit = argument.unit.as_ref();
-            let tensor = &self.gradient.parts[part];
-            let role = if argument.role == Role::Param { "param" } else { "input" };
-            let fields = Json::fields([
-                ("name", json!(&*argument.name).into()),
-                ("role", json!(role).into()),
-                ("unit", value::unit(unit).into()),
-                ("at", value::datum(&self.inputs[self.wrt[part]], unit)),
-                ("shape", json!(tensor.shape).into()),
-                ("gradient", value::reals(tensor)),
-            ]);
-            match self.checked {
-                Some(checked) => fields.and(json!({ "check": check_json(&checked.parts[part]) }).into()),
-                None => fields,
-            }
-        });
-        let head = json!({
-            "model": session.sources.name_of(self.loaded.file),
-            "output": value::output(output, self.value()),
-            "mode": if self.gradient.mode == Mode::Reverse { "reverse" } else { "forward" },
-        });
-        let head = Json::Value(head).and(Json::fields([("gradient", Json::List(parts.collect()))]));
-        head.and(self.costs(session).into())
-    }
-
     /// The fields after the gradient.
     fn costs(&self, session: &Session) -> Value {
         let mut all = json!({
@@ -423,11 +410,11 @@ impl Answer<'_> {
         match self.within {
             Within::AnyMemory => {}
             Within::Planned { budget, fitted, .. } => {
-                let line = |span| storage::line(session, self.loaded, span);
+                let line = |span| self.line(session, span);
                 all["budget"] = budget_json(*budget, fitted, &line);
             }
             Within::Stopping { budget, .. } | Within::Forwards { budget, .. } => {
-                let line = |span| storage::line(session, self.loaded, span);
+                let line = |span| self.line(session, span);
                 all["budget"] = match &self.gradient.kept {
                     Kept::Counted(fitted) => budget_json(*budget, fitted, &line),
                     Kept::Planned | Kept::Snapshots(_) => json!({ "budget_bytes": budget.bytes() }),
@@ -435,8 +422,8 @@ impl Answer<'_> {
             }
         }
         if !self.stops.is_empty() {
-            let line = |stop: &Stop| storage::line(session, self.loaded, stop.span);
-            let name = |at: usize| self.loaded.arguments()[at].name.to_string();
+            let line = |stop: &Stop| self.line(session, stop.span);
+            let name = |at: usize| self.meaning.loaded.arguments()[at].name.to_string();
             all["stops"] = self.stops.iter().map(|stop| stop.json(line(stop), &name)).collect();
         }
         if let Some(checked) = self.checked {

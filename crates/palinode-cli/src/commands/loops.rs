@@ -6,34 +6,32 @@ mod watch;
 use palinode_core::points;
 use palinode_core::schedule::binomial;
 use palinode_ir::interp::{Code, Limits};
+use palinode_ir::pal::Output;
 use palinode_ir::plan::{self, Ahead, Checkpoint, Ladder, LoopWays, Sides, Target, Within};
 use palinode_ir::{Span, passes, transform};
 use palinode_time::Verdict;
 use serde_json::{Value, json};
 
+use crate::answer::{Json, Text};
 use crate::args::{LoopArgs, Mode};
-use crate::commands::{headline, meaning, rounds_counter, value_alone};
+use crate::commands::{Meaning, Question, headline, rounds_counter, value_alone};
 use crate::gradient::NoGradient;
 use crate::ladder::{Also, Planner};
-use crate::model::Loaded;
 use crate::numbers::size;
 use crate::picture::picture;
 use crate::problem::{Exit, Failed, Problem};
-use crate::session::Session;
+use crate::session::{Answer, Session};
 use crate::stops::{Stop, Stops};
 use crate::storage::{self, REAL, sweeps};
 use crate::table::{Cell, DOUBT, GOOD, HEADING, STRONG, layout, styled};
-use crate::{execute, explain, health, inputs, model, numbers, sides, value};
+use crate::{execute, explain, health, numbers, sides, value};
 use watch::{Looked, Outermost, Seen, Watched, outermost};
 
 /// Longer loops have no picture: it would have to follow every round.
 const MOST_DRAWN: u64 = 5_000_000;
 
 pub(crate) fn run(session: &mut Session, args: &LoopArgs) -> Result<(), Failed> {
-    let loaded = model::load(session, &args.model.model)?;
-    let objective = loaded.objective(args.derivative.of.as_deref())?;
-    let wrt = loaded.wrt(&args.derivative.wrt)?;
-    let inputs = inputs::bind(session, &loaded, &args.model)?;
+    let Question { loaded, objective, wrt, inputs } = Question::read(session, &args.model, &args.derivative)?;
     let limits = execute::limits(&args.model);
     let mut asked = storage::read(session, &loaded, &args.storage)?;
     let model = loaded.only(objective);
@@ -96,18 +94,16 @@ pub(crate) fn run(session: &mut Session, args: &LoopArgs) -> Result<(), Failed> 
         transform::value_and_grad_stored(&transform::with_room(&program, &|_| None), &wrt, &asked.storage)
             .ok()
             .and_then(|derived| plan::predict(&passes::simplify(&derived), &inputs, REAL).ok());
-    let answer =
-        Answer { session, loaded: &loaded, objective, loops: &loops, within: &within, watched, stops, logs };
-    let unit = loaded.model.outputs[objective].unit.as_ref();
+    let output = &loaded.model.outputs[objective];
     let counter = rounds_counter(session, &model);
-    let told = || meaning((session, &loaded), unit, (&wrt, &inputs), None, (counter, &within_limits));
-    session.answer_meaning(told, || answer.text(), || answer.json().into())
+    let meaning = Meaning::new(&loaded, (&wrt, &inputs), output.unit.as_ref(), (counter, &within_limits));
+    session.answer(&Loops { session, meaning, output, loops: &loops, within: &within, watched, stops, logs })
 }
 
-struct Answer<'a> {
+struct Loops<'a> {
     session: &'a Session,
-    loaded: &'a Loaded,
-    objective: usize,
+    meaning: Meaning<'a>,
+    output: &'a Output,
     loops: &'a [Outermost],
     within: &'a Within,
     watched: Watched,
@@ -116,9 +112,9 @@ struct Answer<'a> {
     logs: Option<plan::Prediction>,
 }
 
-impl Answer<'_> {
+impl Loops<'_> {
     fn line(&self, span: Span) -> Option<usize> {
-        storage::line(self.session, self.loaded, span)
+        storage::line(self.session, self.meaning.loaded, span)
     }
 
     fn place(&self, span: Span) -> String {
@@ -127,45 +123,12 @@ impl Answer<'_> {
 
     /// As the loop is written: a `for` that is left by `break` runs as a `while`.
     fn kind(&self, of: &Outermost) -> &'static str {
-        let written = self.loaded.model.source.get(of.span.range()).unwrap_or_default();
+        let written = self.meaning.loaded.model.source.get(of.span.range()).unwrap_or_default();
         if of.is_while && !written.starts_with("for") { "while" } else { "for" }
     }
 
     fn value(&self) -> f64 {
-        let unit = self.loaded.model.outputs[self.objective].unit.as_ref();
-        unit.map_or(self.watched.value, |unit| unit.from_si(self.watched.value))
-    }
-
-    fn text(&self) -> String {
-        let output = &self.loaded.model.outputs[self.objective];
-        let unit = output.unit.as_ref().map_or(String::new(), |unit| format!(" {}", unit.text));
-        let mut out = headline(
-            &format!("{} = {}{unit}", output.name, numbers::short(self.value(), 7)),
-            self.watched.cost,
-            self.session,
-        );
-        for of in self.loops {
-            out.push('\n');
-            match self.watched.seen.get(&of.span) {
-                Some(seen) => out.push_str(&self.one(of, seen)),
-                None => {
-                    let logs = if self.watched.has_logs { ", or it keeps a log of every round" } else { "" };
-                    let head = format!("{}: no derivative goes through this loop{logs}", self.place(of.span));
-                    out.push_str(&format!("{}\n", styled(STRONG, &head)));
-                }
-            }
-        }
-        let (arrays, charged) = (self.watched.stats.peak_bytes, self.watched.stats.heap_bytes);
-        let kept = match &self.logs {
-            Some(logs) => format!(", {} with a log of every round", size(logs.peak)),
-            None => String::new(),
-        };
-        let peak = match self.within.budget() {
-            None => format!("peak {} of arrays", size(arrays as u64)),
-            Some(budget) => format!("{}, within {budget}", storage::within_budget(charged, arrays)),
-        };
-        out.push_str(&format!("\n{}{peak}{kept}\n", label("memory")));
-        out
+        self.output.unit.as_ref().map_or(self.watched.value, |unit| unit.from_si(self.watched.value))
     }
 
     fn one(&self, of: &Outermost, seen: &Seen) -> String {
@@ -247,7 +210,7 @@ impl Answer<'_> {
     }
 
     fn name(&self, argument: usize) -> String {
-        self.loaded.arguments()[argument].name.to_string()
+        self.meaning.loaded.arguments()[argument].name.to_string()
     }
 
     /// What other numbers of snapshots would cost.
@@ -298,8 +261,42 @@ impl Answer<'_> {
             styled(style, &health::words(&seen.health, self.watched.is_finite))
         )
     }
+}
 
-    fn json(&self) -> Value {
+impl Answer for Loops<'_> {
+    fn text(&self, session: &Session) -> Text<'_> {
+        let output = self.output;
+        let unit = output.unit.as_ref().map_or(String::new(), |unit| format!(" {}", unit.text));
+        let mut out = headline(
+            &format!("{} = {}{unit}", output.name, numbers::short(self.value(), 7)),
+            self.watched.cost,
+            session,
+        );
+        for of in self.loops {
+            out.push('\n');
+            match self.watched.seen.get(&of.span) {
+                Some(seen) => out.push_str(&self.one(of, seen)),
+                None => {
+                    let logs = if self.watched.has_logs { ", or it keeps a log of every round" } else { "" };
+                    let head = format!("{}: no derivative goes through this loop{logs}", self.place(of.span));
+                    out.push_str(&format!("{}\n", styled(STRONG, &head)));
+                }
+            }
+        }
+        let (arrays, charged) = (self.watched.stats.peak_bytes, self.watched.stats.heap_bytes);
+        let kept = match &self.logs {
+            Some(logs) => format!(", {} with a log of every round", size(logs.peak)),
+            None => String::new(),
+        };
+        let peak = match self.within.budget() {
+            None => format!("peak {} of arrays", size(arrays as u64)),
+            Some(budget) => format!("{}, within {budget}", storage::within_budget(charged, arrays)),
+        };
+        out.push_str(&format!("\n{}{peak}{kept}\n", label("memory")));
+        out.into()
+    }
+
+    fn json(&self, session: &Session) -> Json<'_> {
         let one = |of: &Outermost| {
             let kind = self.kind(of);
             let Some(seen) = self.watched.seen.get(&of.span) else {
@@ -331,21 +328,25 @@ impl Answer<'_> {
                 },
             })
         };
-        let output = &self.loaded.model.outputs[self.objective];
         json!({
-            "model": self.session.sources.name_of(self.loaded.file),
-            "output": value::output(output, self.value()),
+            "model": session.sources.name_of(self.meaning.loaded.file),
+            "output": value::output(self.output, self.value()),
             "gradient_is_finite": self.watched.is_finite,
             "loops": self.loops.iter().map(one).collect::<Vec<_>>(),
             "steps": self.watched.stats.steps,
             "seconds": self.watched.cost.seconds,
-            "total_seconds": self.session.seconds(),
+            "total_seconds": session.seconds(),
             "memory": {
                 "arrays_peak_bytes": self.watched.stats.peak_bytes,
                 "charged_bytes": self.watched.stats.heap_bytes,
                 "logs_peak_bytes": self.logs.as_ref().map(|logs| logs.peak),
             },
         })
+        .into()
+    }
+
+    fn meaning(&self, session: &Session) -> Option<Value> {
+        Some(self.meaning.json(session))
     }
 }
 
