@@ -40,7 +40,7 @@ impl Chart {
         (from, to.clamp(from, self.points - 1))
     }
 
-    /// The column before which the way back begins, if there is one.
+    /// The column before which the reverse sweep begins, if there is one.
     fn middle(&self) -> Option<usize> {
         (self.turn < self.points).then(|| (self.turn * self.columns / self.points).clamp(1, self.columns))
     }

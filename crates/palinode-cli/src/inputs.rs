@@ -131,7 +131,7 @@ fn warn_of_unused(
             let has_default = given.as_ref().is_some_and(|given| matches!(given.origin, Origin::Model));
             if has_default && let Some(help) = data::near(&wanted(argument), &names, one.each) {
                 let message = format!(
-                    "`{}` keeps the value that the model gives it: {} has no {} of that name",
+                    "`{}` keeps its default: {} has no {} of that name",
                     argument.name, one.file, one.each
                 );
                 session.warn(Problem::new("PAL0610", Exit::Input, message).help(help).only_warning());
@@ -164,7 +164,7 @@ fn from_command_line(
                 let mut lengths = arguments.iter().flat_map(|argument| &argument.lengths).filter_map(named);
                 let mut problem = unknown(&one.name, "param or input", &names);
                 if lengths.any(|length| length == one.name) {
-                    problem = problem.help(format!("`{}` is a length: arrays bring theirs along", one.name));
+                    problem = problem.help(format!("`{}` is a length: it follows from the arrays", one.name));
                 }
                 problems.push(problem.at(one.file, one.name_range, ""));
             }
@@ -262,10 +262,10 @@ impl Binder<'_> {
         if let Some(x) = given.numbers.data.iter().find(|x| !is_whole(x)) {
             let (name, x) = (&argument.name, *x);
             let (message, help) = if x == x.trunc() {
-                let message = format!("{} is too large for the whole number `{name}`", numbers::plain(x));
-                (message, "whole numbers go up to 9007199254740991 (2^53 - 1); declare the input as real")
+                let message = format!("{} is too large for the integer `{name}`", numbers::plain(x));
+                (message, "integers go up to 9007199254740991 (2^53 - 1); declare the input as real")
             } else {
-                let message = format!("`{name}` takes whole numbers, but {} is none", numbers::plain(x));
+                let message = format!("`{name}` takes integers, and {} is not one", numbers::plain(x));
                 (message, "round it, or declare the input as real")
             };
             let problem = given.origin.place(Problem::new("PAL0285", Exit::Input, message));
@@ -319,8 +319,7 @@ impl Binder<'_> {
         let message = format!("`{}` is a length, so it cannot be negative", argument.name);
         let problem = given.origin.place(Problem::new("PAL0283", Exit::Input, message));
         let problem = problem.at(self.loaded.file, argument.span.range(), "declared here");
-        self.problems
-            .push(problem.help("give it 0 or more, or leave it out: arrays bring their lengths along"));
+        self.problems.push(problem.help("give it 0 or more, or leave it out: it follows from the arrays"));
     }
 
     /// Compares the lengths that files state with those of the arrays.

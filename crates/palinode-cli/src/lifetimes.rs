@@ -269,7 +269,7 @@ impl Arrays {
             out.push_str(&format!("  and {} more {word} of {} together\n", rest.len(), size(bytes)));
         }
         let arena = size(self.all.arena);
-        out.push_str(&format!("  and {scalars} in registers; one arena for all arrays has {arena}\n\n"));
+        out.push_str(&format!("  and {scalars} in registers; one arena for all arrays takes {arena}\n\n"));
         out
     }
 
@@ -342,7 +342,7 @@ impl Arrays {
         );
         let lives: Vec<Life> = self.rows.iter().map(Row::life).collect();
         rows.push(vec![Cell::new("bytes").style(HEADING), Cell::new(chart.height(&lives))]);
-        format!("{}  {}\n\n", layout(rows, "  "), "█ in use   ░ kept for the way back")
+        format!("{}  {}\n\n", layout(rows, "  "), "█ in use   ░ kept for the reverse sweep")
     }
 
     /// Each version of each array.

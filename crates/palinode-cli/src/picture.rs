@@ -1,7 +1,7 @@
-//! A schedule as a picture: rounds to the right, the way back downwards.
+//! A schedule as a picture: rounds to the right, the reverse sweep downwards.
 //!
-//! Input: the actions of a schedule. Output: lines of text. A line is one run from a kept state to the next
-//! round that is gone back through; lines whose run would not be seen at this width are left out.
+//! Input: the actions of a schedule. Output: lines of text. A line is one run from a snapshot to the next
+//! round that is reversed; lines whose run would not be seen at this width are left out.
 
 use palinode_core::schedule::{Action, Slot};
 
@@ -16,9 +16,9 @@ const ROWS: usize = 14;
 #[derive(Clone, Debug, Default)]
 struct Run {
     from: u64,
-    /// The round that it ends with, which is then gone back through.
+    /// The round that it ends with, which is then reversed.
     to: u64,
-    /// The rounds whose states are kept.
+    /// The rounds before which there is a snapshot.
     kept: Vec<u64>,
 }
 

@@ -16,7 +16,7 @@ use crate::render;
 use crate::sources::Sources;
 
 /// The version of the JSON that the command writes; see `docs/book/json.md`.
-pub(crate) const SCHEMA: u32 = 1;
+pub(crate) const SCHEMA: u32 = 2;
 
 /// What a command found. Text and JSON are made of the same values, and only what is asked for is made.
 pub(crate) trait Answer {
@@ -135,7 +135,7 @@ impl Session {
 fn unwritten(error: &io::Error) -> Problem {
     Problem::new("PAL0609", Exit::Output, "the answer cannot be written to standard output")
         .note(error.to_string())
-        .help("make room where it goes, or send it elsewhere: what was written of it is not whole")
+        .help("free some space, or send it elsewhere: what was written is incomplete")
 }
 
 /// Writes the fields of both as one object.

@@ -117,10 +117,13 @@ impl Stop {
         match self.last {
             // No round was run.
             f64::INFINITY => {
-                format!("the condition failed at once, by {} of its larger side{moves}", short(self.stop))
+                format!(
+                    "the condition failed at once, by {} (relative to its larger side){moves}",
+                    short(self.stop)
+                )
             }
             held => format!(
-                "the condition failed by {} of its larger side, after it had held by {}{moves}",
+                "the condition failed by {} (relative to its larger side), after holding by {}{moves}",
                 short(self.stop),
                 short(held)
             ),
@@ -137,7 +140,7 @@ impl Stop {
         };
         self.is_close().then(|| {
             format!(
-                "the loop{place} almost {what} by {} only; where the number of rounds changes, the gradient may jump",
+                "the loop{place} almost {what} by only {}; where the number of rounds changes, the gradient may jump",
                 numbers::short(by, 3)
             )
         })

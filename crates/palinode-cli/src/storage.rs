@@ -46,12 +46,12 @@ pub(crate) fn within_budget(charged: usize, arrays: usize) -> String {
 
 /// What is there beside the budget.
 pub(crate) fn held(bytes: usize) -> String {
-    format!("{} beside it for model, data, program and plan", numbers::bytes(bytes))
+    format!("{} in addition for model, data, program and plan", numbers::bytes(bytes))
 }
 
 /// The same where gradients are made between runs.
 pub(crate) fn held_making(bytes: usize) -> String {
-    format!("{} beside it for model and data, and for making programs between runs", numbers::bytes(bytes))
+    format!("{} in addition for model and data, and for making programs between runs", numbers::bytes(bytes))
 }
 
 /// Reads the options.
@@ -101,7 +101,7 @@ pub(crate) fn budget(session: &mut Session, word: &str) -> Result<Budget, Box<Pr
             Error::NotABudget { why, .. } => why.to_string(),
             other => other.to_string(),
         };
-        let problem = Problem::new("PAL0108", Exit::Usage, format!("`{word}` is no budget: {why}"))
+        let problem = Problem::new("PAL0108", Exit::Usage, format!("`{word}` is not a budget: {why}"))
             .at(file, option.len()..option.len() + word.len(), "")
             .help("give a number and a unit, such as 64KiB, 1.5MiB or 500kB");
         Box::new(problem)
@@ -137,7 +137,7 @@ fn choice(
     };
     let found = CHOICES.iter().find(|one| one.1 == how);
     let Some((_, _, choice)) = found.filter(|one| one.0 == option) else {
-        let message = format!("`{how}` is nothing that `{option}` can do with a variable");
+        let message = format!("`{how}` is not a choice of `{option}`");
         let problem =
             Problem::new("PAL0290", Exit::Usage, message).at(file, at(name.len() + 1, word.len()), "");
         return Err(Box::new(problem.help(match found {
@@ -150,7 +150,7 @@ fn choice(
         return Ok((name.to_string(), *choice, file));
     }
     if let Some(argument) = loaded.arguments().iter().find(|argument| &*argument.name == name) {
-        let message = format!("`{name}` is given to the model, so it is there all the time");
+        let message = format!("`{name}` is an argument of the model, so it is always kept");
         let problem = Problem::new("PAL0289", Exit::Usage, message).at(file, at(0, name.len()), "");
         let problem = problem.at(loaded.file, argument.span.range(), "declared here");
         return Err(Box::new(problem.help("name a variable that the model computes")));
@@ -232,10 +232,10 @@ pub(crate) fn against_all(fitted: &FittedGradient) -> String {
     let overhead = fitted.overhead;
     match (overhead < 1.005, fitted.is_overhead_exact) {
         (true, true) => format!("no more work than keeping everything ({all})"),
-        (true, false) => format!("about the work of keeping everything ({all}), by which way branches go"),
+        (true, false) => format!("about the work of keeping everything ({all}), depending on branches"),
         (false, true) => format!("{} times the work of keeping everything ({all})", amount(overhead)),
         (false, false) => format!(
-            "about {} times the work of keeping everything ({all}), by which way branches go",
+            "about {} times the work of keeping everything ({all}), depending on branches",
             amount(overhead)
         ),
     }
@@ -273,7 +273,7 @@ pub(crate) fn kept_by(fitted: &FittedGradient, line: &dyn Fn(Span) -> Option<usi
         // How often it is run through in all depends on the loop around it, too; the multiple of the work
         // counts that.
         if fitted.checkpoints.iter().any(is_around) {
-            return format!("{kept} for each round back of the loop around it");
+            return format!("{kept} for each reversed round of the enclosing loop");
         }
         format!(
             "{kept}: {} forward sweeps (at best {})",
@@ -296,7 +296,7 @@ pub(crate) fn budget_json(
         json!({
             "line": line(checkpoint.span),
             "rounds": checkpoint.rounds,
-            "slots": checkpoint.slots,
+            "snapshots": checkpoint.slots,
             "forward_rounds": checkpoint.forward_rounds(),
             "fewest_rounds": checkpoint.fewest_rounds(),
         })
@@ -309,7 +309,7 @@ pub(crate) fn budget_json(
         "work_is_exact": fitted.is_overhead_exact,
         "recompute": word(fitted.recompute),
         "repeated": fitted.repeated,
-        "checkpoints": fitted.checkpoints.iter().map(checkpoint).collect::<Vec<_>>(),
+        "loops": fitted.checkpoints.iter().map(checkpoint).collect::<Vec<_>>(),
     })
 }
 

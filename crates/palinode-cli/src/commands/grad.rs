@@ -26,7 +26,7 @@ use crate::storage::{REAL, budget_json};
 use crate::table::{BAD, Cell, DOUBT, GOOD, HEADING, styled, table};
 use crate::{execute, explain, numbers, sides, storage, value};
 
-/// Where reverse mode has no room, forward mode is run for so many numbers at most: each takes a run.
+/// Where reverse mode exceeds the budget, forward mode is run for so many numbers at most: each takes a run.
 const MOST_FORWARDS: usize = 100;
 
 pub(crate) fn run(session: &mut Session, args: &GradArgs) -> Result<(), Failed> {
@@ -36,9 +36,9 @@ pub(crate) fn run(session: &mut Session, args: &GradArgs) -> Result<(), Failed> 
     let mut asked = storage::read(session, &loaded, &args.storage)?;
     let mode = if asked.is_about_reverse() { Mode::Reverse } else { args.mode };
     if mode != args.mode && args.mode == Mode::Forward {
-        let message = "--budget, --recompute, --store and --narrow are about the way back, which forward mode does not go";
+        let message = "--budget, --recompute, --store and --narrow apply to reverse mode only";
         let problem = Problem::new("PAL0298", Exit::Usage, message);
-        return Err(problem.help("leave out --mode, or leave out these").into());
+        return Err(problem.help("leave out --mode or these options").into());
     }
 
     let session = &*session;
@@ -57,7 +57,7 @@ pub(crate) fn run(session: &mut Session, args: &GradArgs) -> Result<(), Failed> 
             &for_check,
             Also {
                 needed_by: "value, gradient and --check",
-                without: "`grad` without --check, which computes values and tangents beside the gradient,",
+                without: "`grad` without --check, which computes values and tangents as well,",
                 is_as_planned: true,
             },
         ),
@@ -213,7 +213,7 @@ fn disagreement(session: &Session, checked: &Checked, rounding: Option<f64>) -> 
             .note("the gradient follows the decisions that were taken; moving the arguments may change them");
     }
     if !checked.has_room {
-        problem = problem.note("these are differences alone, which noise may mislead: forward mode beside them takes more than the budget");
+        problem = problem.note("only differences were used, which rounding may mislead: forward mode does not fit into the budget");
     }
     if session.json { Failed(Vec::new()) } else { problem.into() }
 }
@@ -269,8 +269,8 @@ impl Answer for Answered<'_> {
         out.push_str(&self.memory_line(session));
         if let Some(error) = self.rounding {
             let by = match error.is_nan() {
-                true => "off by what no exact gradient within the budget could show".to_string(),
-                false => format!("off by {} of its largest entry", numbers::short(error, 2)),
+                true => "error unknown: the exact gradient does not fit into the budget".to_string(),
+                false => format!("error {} of its largest entry", numbers::short(error, 2)),
             };
             out.push_str(&format!("rounded  {by}, because arrays were kept in fewer bits\n"));
         }
@@ -337,7 +337,7 @@ impl Answered<'_> {
                     _ => storage::held(held),
                 };
                 return format!(
-                    "memory   {peak}, within {budget}; in forward mode, {runs} of the model\n         the way back needs more\n         {held}\n"
+                    "memory   {peak}, within {budget}; in forward mode, {runs} of the model\n         reverse mode needs more\n         {held}\n"
                 );
             }
             Within::Forwards { .. } => unreachable!("it goes forwards"),
@@ -362,7 +362,7 @@ impl Answered<'_> {
                 };
                 let held = storage::held_making(held);
                 return format!(
-                    "memory   {peak}, within {budget}; it is not known before a run, so more would have stopped it\n         {how}\n         {held}\n"
+                    "memory   {peak}, within {budget}; the memory depends on data; a run beyond the budget would have been stopped\n         {how}\n         {held}\n"
                 );
             }
         }
@@ -427,7 +427,7 @@ impl Answered<'_> {
             all["stops"] = self.stops.iter().map(|stop| stop.json(line(stop), &name)).collect();
         }
         if let Some(checked) = self.checked {
-            all["forward_mode_had_room"] = json!(checked.has_room);
+            all["forward_mode_fits"] = json!(checked.has_room);
             all["decisions"] = checked.decisions.map_or(Value::Null, |seen| {
                 json!({
                     "count": seen.count(),
@@ -494,26 +494,26 @@ fn verdict_cell(part: &check::Part, look: Look) -> Cell<'static> {
 }
 
 fn decisions_line(checked: &Checked, look: Look) -> String {
-    let room = match checked.has_room {
+    let forward = match checked.has_room {
         true => "",
         false => {
-            "check    without forward mode, which takes more than the budget: where a slope jumps, differences alone may mislead\n"
+            "check    without forward mode, which does not fit into the budget: where a slope jumps, differences alone may mislead\n"
         }
     };
     let Some(seen) = checked.decisions else {
-        return format!("meaning  decisions were not counted: that takes more than the budget\n{room}");
+        return format!("meaning  decisions were not counted: that does not fit into the budget\n{forward}");
     };
     let (count, margin) = (seen.count(), seen.smallest_margin);
     if count == 0 {
-        return room.to_string();
+        return forward.to_string();
     }
     let words = if count == 1 { "decision depends" } else { "decisions depend" };
     let nearest = if margin.is_finite() {
-        format!("; the closest would turn at a distance of {}", numbers::short(margin, look.digits.min(3)))
+        format!("; the closest changes at a distance of {}", numbers::short(margin, look.digits.min(3)))
     } else {
         String::new()
     };
-    format!("meaning  {} {words} on what is differentiated{nearest}\n{room}", numbers::count(count))
+    format!("meaning  {} {words} on the params{nearest}\n{forward}", numbers::count(count))
 }
 
 /// A comparison in other units: slopes by a factor, values in the unit of what is differentiated.

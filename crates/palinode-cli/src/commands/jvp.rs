@@ -153,10 +153,12 @@ fn directions(
             let numbers = Numbers { shape: inputs[at].shape().to_vec(), data: vec![1.0] };
             return Ok(vec![Move { at, numbers }]);
         }
-        let problem = Problem::new("PAL0290", Exit::Usage, "which way? there is no --direction");
+        let problem = Problem::new("PAL0290", Exit::Usage, "no --direction was given");
         let moving = arguments.iter().find(|one| one.ty.is_real() && one.role == Role::Param);
         let example = moving.map(|one| &*one.name).or(real.first().copied()).unwrap_or("a");
-        return Err(problem.help(format!("say how the arguments move: `--direction {example}=1`")).into());
+        return Err(problem
+            .help(format!("say in which direction the arguments move: `--direction {example}=1`"))
+            .into());
     }
     let mut moves: Vec<Move> = Vec::new();
     let mut problems = Vec::new();
@@ -166,7 +168,7 @@ fn directions(
             continue;
         };
         if !arguments[at].ty.is_real() {
-            let message = format!("`{}` is a whole number, which cannot move", one.name);
+            let message = format!("`{}` is an integer, which has no derivative", one.name);
             let problem = Problem::new("PAL0292", Exit::Usage, message).at(one.file, one.name_range, "");
             problems.push(problem.help(format!("the real ones are {}", assign::listed(&real))));
             continue;

@@ -1,5 +1,5 @@
-//! `palinode loop`: how the way back through a model's loops goes: which snapshots are kept, how often rounds
-//! are computed again, and how the gradient fares.
+//! `palinode loop`: how the reverse sweep goes through a model's loops: which snapshots are kept, how often
+//! rounds are recomputed, and how the cotangent grows.
 
 mod watch;
 
@@ -51,7 +51,7 @@ pub(crate) fn run(session: &mut Session, args: &LoopArgs) -> Result<(), Failed> 
     let of_snapshots = |_| looked_at.ways.least();
     let also = Also {
         needed_by: "value, gradient and snapshots of the loops",
-        without: "`grad`, which may do without snapshots,",
+        without: "`grad`, which may not need snapshots,",
         // Loops for which `grad` has a log keep snapshots here.
         is_as_planned: false,
     };
@@ -65,7 +65,7 @@ pub(crate) fn run(session: &mut Session, args: &LoopArgs) -> Result<(), Failed> 
     let (ran, is_suspicious) =
         points::suspicious(of.point(), || value_alone(&loaded, &values, objective, &inputs, &within_limits));
     ran?;
-    // And as `grad`: how a derivative fares that holds at these inputs only says nothing about the model.
+    // And as `grad`: a derivative that is valid at these inputs only says nothing about the model.
     if is_suspicious && asked.beside.sides > 0 {
         let Sides::Within { gradient, left } = beside else {
             return Err(planner.too_small_for_sides(within_limits.budget).into());
@@ -73,8 +73,8 @@ pub(crate) fn run(session: &mut Session, args: &LoopArgs) -> Result<(), Failed> 
         let at = (&model, &mut moved[..], &wrt[..]);
         let looked =
             sides::check_gradient(&values, at, &within_limits, Mode::Reverse, (&asked, gradient, left));
-        // What else there is on the way back is shown.
-        if let Err(error @ (NoGradient::OfPoint(_) | NoGradient::NoRoomForSides)) = looked {
+        // Other failures of the reverse sweep are shown.
+        if let Err(error @ (NoGradient::OfPoint(_) | NoGradient::TooSmallForSides)) = looked {
             return Err(explain::gradient(error, &loaded));
         }
     }
@@ -84,7 +84,7 @@ pub(crate) fn run(session: &mut Session, args: &LoopArgs) -> Result<(), Failed> 
     if watched.seen.is_empty() {
         let message = "no derivative goes through a loop of the model";
         return Err(Problem::new("PAL0279", Exit::Input, message)
-            .note("none lies between what is differentiated and the loss, or those that do never run")
+            .note("no loop lies between the params and the loss, or those that do never run")
             .help("choose others with --of and --wrt")
             .into());
     }
@@ -136,7 +136,7 @@ impl Loops<'_> {
         let rounds = numbers::plural(seen.rounds, "round");
         if seen.rounds == 0 {
             let head = format!("{}: {kind}, {rounds}", self.place(of.span));
-            let words = "the loop was not entered: the gradient passes it by, and nothing is kept for it";
+            let words = "the loop was not entered, so nothing is kept for it";
             let head = styled(STRONG, &head);
             return format!("{head}\n\n{}{words}\n{}", label("schedule"), self.stop_words(of));
         }
@@ -150,7 +150,7 @@ impl Loops<'_> {
             size(seen.state_bytes)
         );
         let mut out = format!("{}\n\n", styled(STRONG, &head));
-        let actions = binomial(seen.rounds, u32::try_from(seen.slots).unwrap_or(u32::MAX));
+        let actions = binomial(seen.rounds, u32::try_from(seen.snapshots).unwrap_or(u32::MAX));
         if let (Ok(actions), true) = (actions, seen.rounds <= MOST_DRAWN && !seen.is_replanned) {
             let (lines, more) = picture(seen.rounds, actions);
             for line in &lines {
@@ -160,14 +160,13 @@ impl Loops<'_> {
                 0 => String::new(),
                 more => format!("; {} not shown", numbers::plural(more, "shorter run")),
             };
-            let legend =
-                "● snapshot   ─ run forwards   ◀ round gone back through   ░ gone back through before";
+            let legend = "● snapshot   ─ run forwards   ◀ round reversed   ░ reversed before";
             out.push_str(&format!("  {}{more}\n\n", styled(HEADING, legend)));
         }
-        if seen.slots == 0 {
+        if seen.snapshots == 0 {
             let words = match seen.rounds {
-                1 => "one round is gone back through from its start, so no snapshot is kept",
-                _ => "rounds need nothing of each other, so no snapshot is kept",
+                1 => "a single round is reversed from its start, so no snapshot is kept",
+                _ => "rounds do not depend on each other, so no snapshot is kept",
             };
             out.push_str(&format!(
                 "{}{words}\n{}{}",
@@ -177,18 +176,18 @@ impl Loops<'_> {
             ));
             return out;
         }
-        let checkpoint = Checkpoint { span: of.span, rounds: seen.rounds, slots: seen.slots };
+        let checkpoint = Checkpoint { span: of.span, rounds: seen.rounds, slots: seen.snapshots };
         out.push_str(&format!(
             "{}{} for {}, {}: {} forward sweeps (at best {})\n",
             label("schedule"),
-            numbers::plural(seen.slots, "snapshot"),
+            numbers::plural(seen.snapshots, "snapshot"),
             numbers::plural(seen.rounds, "round"),
             size(seen.bytes()),
             sweeps(seen.forward_rounds(), seen.rounds),
             sweeps(checkpoint.fewest_rounds(), seen.rounds)
         ));
         if seen.forward_rounds() > checkpoint.forward_rounds() {
-            let words = "states get longer: some rounds were run once more to find out how long";
+            let words = "snapshots get longer: some rounds were run once more to find out how long";
             out.push_str(&format!("{:10}{words}\n", ""));
         }
         out.push_str(&self.others(of, seen));
@@ -215,19 +214,19 @@ impl Loops<'_> {
 
     /// What other numbers of snapshots would cost.
     fn others(&self, of: &Outermost, seen: &Seen) -> String {
-        let mut slots = 3;
+        let mut snapshots = 3;
         let mut words = Vec::new();
-        while slots < seen.rounds && words.len() < 5 {
-            if slots != seen.slots {
-                let other = Checkpoint { span: of.span, rounds: seen.rounds, slots };
+        while snapshots < seen.rounds && words.len() < 5 {
+            if snapshots != seen.snapshots {
+                let other = Checkpoint { span: of.span, rounds: seen.rounds, slots: snapshots };
                 words.push(format!(
                     "{} snapshots ({}) {}",
-                    numbers::count(slots),
-                    size(slots.saturating_mul(seen.largest_bytes.max(seen.state_bytes))),
+                    numbers::count(snapshots),
+                    size(snapshots.saturating_mul(seen.largest_bytes.max(seen.state_bytes))),
                     sweeps(other.forward_rounds(), seen.rounds)
                 ));
             }
-            slots = if words.len() % 2 == 1 { slots * 10 / 3 } else { slots * 3 };
+            snapshots = if words.len() % 2 == 1 { snapshots * 10 / 3 } else { snapshots * 3 };
         }
         if words.is_empty() { String::new() } else { format!("{:10}{}\n", "", words.join(", ")) }
     }
@@ -254,7 +253,7 @@ impl Loops<'_> {
             Cell::new(numbers::short(*last, 3)),
         ]];
         format!(
-            "{}size before the first round, in between, before the last (logarithmic)\n{}{:10}{}{again}\n",
+            "{}size from the first round to the last (logarithmic)\n{}{:10}{}{again}\n",
             label("cotangent"),
             layout(rows, "  ").replacen("  ", &" ".repeat(10), 1),
             "",
@@ -303,7 +302,7 @@ impl Answer for Loops<'_> {
                 let differentiated = if self.watched.has_logs { Value::Null } else { json!(false) };
                 return json!({ "line": self.line(of.span), "kind": kind, "differentiated": differentiated });
             };
-            let checkpoint = Checkpoint { span: of.span, rounds: seen.rounds, slots: seen.slots };
+            let checkpoint = Checkpoint { span: of.span, rounds: seen.rounds, slots: seen.snapshots };
             // From the first round to the last.
             let norms = seen.health.norms().iter().rev().map(|&(_, norm)| value::number(norm));
             json!({
@@ -314,7 +313,7 @@ impl Answer for Loops<'_> {
                 "rounds": seen.rounds,
                 "state_bytes": seen.state_bytes,
                 "largest_state_bytes": seen.largest_bytes.max(seen.state_bytes),
-                "slots": seen.slots,
+                "snapshots": seen.snapshots,
                 "kept_bytes": seen.bytes(),
                 "forward_rounds": seen.forward_rounds(),
                 "fewest_rounds": checkpoint.fewest_rounds(),

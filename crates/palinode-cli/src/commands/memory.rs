@@ -1,4 +1,4 @@
-//! `palinode memory`: what a model and its gradient take of memory, before they run.
+//! `palinode memory`: how much memory a model and its gradient need, before they run.
 
 use std::rc::Rc;
 
@@ -79,7 +79,7 @@ pub(crate) fn run(session: &mut Session, args: &MemoryArgs) -> Result<(), Failed
 struct Fitted {
     budget: Budget,
     gradient: Rc<FittedGradient>,
-    /// Whether there is no room for a look to the sides of a tie; then which budget has it, if that is known.
+    /// Whether comparing both sides of a tie does not fit; then which budget is enough, if that is known.
     tie: Option<Option<u64>>,
 }
 
@@ -93,7 +93,7 @@ impl Fitted {
             Within::Planned { budget, fitted, .. } => Ok(Fitted { budget, gradient: fitted, tie }),
             Within::Stopping { why, .. } => Err(explain::plan(&why, loaded).into()),
             Within::AnyMemory | Within::Forwards { .. } => {
-                unreachable!("it asks for the way back within a budget")
+                unreachable!("it asks for reverse mode within a budget")
             }
         }
     }
@@ -189,7 +189,7 @@ impl Memory<'_> {
             Some(_) => Cell::new("measured").style(DOUBT),
             None if found.exact => Cell::new("exact").style(HEADING),
             None if found.is_quick => {
-                Cell::new("a bound: rounds differ, and to follow each would take longer than a run")
+                Cell::new("a bound: rounds differ, and following each would take longer than a run")
                     .style(DOUBT)
             }
             None => Cell::new("a bound: branches depend on data").style(DOUBT),
@@ -237,7 +237,7 @@ impl Memory<'_> {
             }
             if kept.array_bytes > 0 {
                 parts.push(format!(
-                    "arrays of {} each, shared where a round leaves them alone",
+                    "arrays of {} each, shared where a round does not change them",
                     size(kept.array_bytes)
                 ));
             }
@@ -314,7 +314,7 @@ impl Answer for Memory<'_> {
             lines.extend(tie.map(|least| {
                 let more =
                     least.map_or("more".to_string(), |least| format!("at least {}", exact_size(least)));
-                format!("should a comparison be a tie, `grad` needs {more}, unless with --accept-points")
+                format!("if a comparison is a tie, `grad` needs {more} (or --accept-points)")
             }));
             for line in lines {
                 out.push_str(&format!("{:9}{line}\n", ""));
@@ -344,7 +344,7 @@ impl Answer for Memory<'_> {
                 json!({
                     "line": self.line(kept.span),
                     "rounds": kept.rounds,
-                    "slots": kept.slots,
+                    "snapshots": kept.slots,
                     "number_bytes": kept.scalar_bytes,
                     "array_bytes_each": kept.array_bytes,
                 })
@@ -367,7 +367,7 @@ impl Answer for Memory<'_> {
                 },
                 "allocations": found.allocations,
                 "growth": found.growth.iter().map(growth).collect::<Vec<_>>(),
-                "snapshots": found.snapshots.iter().map(snapshots).collect::<Vec<_>>(),
+                "loops": found.snapshots.iter().map(snapshots).collect::<Vec<_>>(),
                 "copies": found.copies.iter().map(copied).collect::<Vec<_>>(),
             })
         };

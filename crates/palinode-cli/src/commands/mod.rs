@@ -131,7 +131,7 @@ fn not_finite(loaded: &Loaded, output: usize, value: f64) -> Problem {
     Problem::new("PAL0260", Exit::Run, message)
         .at(loaded.file, output.span.range(), "")
         .note("no operation on finite numbers made it: the model contains or was given an infinity or NaN")
-        .help("use large finite numbers instead, or let it pass with --allow-nonfinite")
+        .help("use large finite numbers instead, or allow it with --allow-nonfinite")
 }
 
 /// The values, to count the rounds of loops that end by data; nothing if nobody asks, or if there are none.

@@ -130,7 +130,7 @@ fn record(
 ) -> Result<(Vec<Row>, Option<usize>), NoGradient> {
     let point: Vec<f64> =
         wrt.iter().flat_map(|&at| inputs[at].as_vector().unwrap_or_default().to_vec()).collect();
-    // What the first run came to: others may be to the sides.
+    // What the first run came to: others may be near the point.
     let mut first: Option<Result<(), RunError>> = None;
     let mut tape = Tape::traced();
     let recorded = tape.record(&point, |variables: &[Var<f64>]| {

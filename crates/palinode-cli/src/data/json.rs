@@ -37,7 +37,7 @@ impl Mistake {
     }
 
     fn missing(message: String, range: Range<usize>) -> Mistake {
-        let help = "remove the entry, or fill the gap in: a gradient through a missing value means nothing";
+        let help = "remove the entry, or fill in the gap: a gradient through a missing value means nothing";
         Mistake { code: "PAL0284", message, help, range }
     }
 

@@ -162,7 +162,7 @@ pub(crate) fn near(one: &Wanted, names: &[&str], each: &str) -> Option<String> {
             ));
         }
     }
-    closest(name, names).map(|other| format!("rename the {each} `{other}` to `{name}`, if it is meant"))
+    closest(name, names).map(|other| format!("rename the {each} `{other}` to `{name}`, if you mean it"))
 }
 
 /// A file that is being read, and how its problems are reported.
@@ -255,8 +255,8 @@ impl Bad {
             Bad::TooLarge => "too large for a number of 64 bits",
             Bad::TooSmall => "too small for a number of 64 bits: it would become 0",
             Bad::NotANumber => "not a number",
-            Bad::NotWhole => "not a whole number",
-            Bad::BeyondWhole => "too large for a whole number that is read exactly",
+            Bad::NotWhole => "not an integer",
+            Bad::BeyondWhole => "too large for an integer that is read exactly",
             Bad::TooManyDigits => ROUNDED,
         }
     }
@@ -264,10 +264,8 @@ impl Bad {
     fn help(self) -> &'static str {
         match self {
             Bad::NotWhole => "round it, or declare the input as real",
-            Bad::BeyondWhole => {
-                "whole numbers go up to 9007199254740991 (2^53 - 1); declare the input as real"
-            }
-            Bad::TooSmall => "write 0 if that is meant",
+            Bad::BeyondWhole => "integers go up to 9007199254740991 (2^53 - 1); declare the input as real",
+            Bad::TooSmall => "write 0 if you mean it",
             Bad::TooManyDigits => WRITE_ROUNDED,
             _ => "remove the row, or give it a finite number",
         }

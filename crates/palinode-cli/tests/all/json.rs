@@ -29,7 +29,7 @@ fn every_answer_says_its_schema_and_command() {
         "help grad",
     ] {
         let (answer, code) = json(&format!("{line} --json"));
-        assert_eq!((&answer["schema"], code), (&Value::from(1), 0), "{line}");
+        assert_eq!((&answer["schema"], code), (&Value::from(2), 0), "{line}");
         assert_eq!(answer["command"], line.split(' ').next().unwrap(), "{line}");
     }
 }

@@ -452,8 +452,8 @@ fn the_page_about_loops_with_budgets_is_true() {
     };
     let mut said = Vec::new();
     for (budget, words) in [("1MiB", "1 MiB holds"), ("64KiB", "64 KiB holds"), ("4KiB", "4 KiB holds")] {
-        let kept = &memory(&source.replace("4KiB", budget))["snapshots"][0];
-        let (n, s) = (bytes(&kept["rounds"]), bytes(&kept["slots"]));
+        let kept = &memory(&source.replace("4KiB", budget))["loops"][0];
+        let (n, s) = (bytes(&kept["rounds"]), bytes(&kept["snapshots"]));
         // Advances are r n - C(s + r, s + 1), with the least r for which C(s + r, s) >= n; then each round is
         // run once more.
         let binomial = |n: u64, k: u64| (0..k).fold(1.0, |all, i| all * (n - i) as f64 / (i + 1) as f64);

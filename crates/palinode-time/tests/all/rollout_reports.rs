@@ -328,7 +328,9 @@ fn a_store_that_changes_a_bit_is_blamed_and_not_the_step() {
     let flipped = run(0).value_and_grad(&1.0, &[0.9, 0.5], |x| *x).map(|_| ()).expect_err("a bit is flipped");
     assert_eq!(flipped.code(), "PAL0511", "{flipped}");
     assert!(
-        flipped.to_string().contains("the snapshot of step 0 is damaged: the store gave back other words"),
+        flipped
+            .to_string()
+            .contains("the snapshot before step 0 is damaged: the store gave back other words"),
         "{flipped}"
     );
     // The second store, whatever the budget leaves for the first.

@@ -174,7 +174,7 @@ fn directions_that_cannot_tell_say_nothing() {
     assert_eq!(code(grad(half, &[0.0, 0.0])), REFUSED);
 }
 
-/// A kink before a guard makes the guard's comparison another one in number beside the point; it is still of
+/// A kink before a guard makes the guard's comparison another one in number near the point; it is still of
 /// the point.
 #[test]
 fn a_kink_before_a_guard_hides_it_not() {

@@ -265,7 +265,7 @@ fn what_is_right_is_not_refused() {
     }
     assert_eq!(first_order!("sorted", sorted!(), [2.0, 2.0, 2.0], [1.0, 2.0, 3.0], 0.0), 0);
 
-    // What is compared is a domain: beside the point it is refused by the closure itself.
+    // What is compared is a domain: near the point it is refused by the closure itself.
     macro_rules! domain {
         () => {
             |x: &[_]| {

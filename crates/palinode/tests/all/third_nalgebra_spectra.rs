@@ -182,7 +182,7 @@ fn coinciding_eigenvalues_of_a_dense_matrix_are_reported() {
     assert!((log_det.tangent - (a.try_inverse().unwrap() * v).trace()).abs() < 1e-14);
 }
 
-/// A defective eigenvalue 1 beside a simple -1: beside the point the eigenvalues come in another order, or
+/// A defective eigenvalue 1 beside a simple -1: near the point the eigenvalues come in another order, or
 /// become complex on one side. What nalgebra gives here is the derivative of none.
 #[test]
 fn a_defective_eigenvalue_beside_a_simple_one_is_refused() {
