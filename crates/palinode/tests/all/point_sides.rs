@@ -3,15 +3,10 @@
 //!
 //! Expected slopes are closed forms.
 
+use crate::points::{REFUSED, code};
 use palinode::drivers::{derivatives, hvp, jvp, sparse_hessian, sparse_jacobian, vjp};
 use palinode::forward::Jet;
-use palinode::{Dual, Error, Real, Tape, Var, grad, hessian, jacobian};
-
-fn code<T>(found: Result<T, Error>) -> Option<&'static str> {
-    found.err().map(|error| error.code())
-}
-
-const REFUSED: Option<&str> = Some("PAL0119");
+use palinode::{Dual, Real, Tape, Var, grad, hessian, jacobian};
 
 fn larger<R: Real>(a: R, b: R) -> R {
     if a > b { a } else { b }
