@@ -222,11 +222,7 @@ pub(crate) struct ShowArgs {
 /// How sums are computed.
 const SUMS: [(Accumulator, &str, &str); 3] = [
     (Accumulator::Naive, "naive", "One term after the other, each rounded"),
-    (
-        Accumulator::Compensated,
-        "compensated",
-        "With the rounding errors summed as well: about twice the digits",
-    ),
+    (Accumulator::Compensated, "compensated", "With the rounding errors summed as well: twice the digits"),
     (Accumulator::Exact, "exact", "Rounded once, the same in any order"),
 ];
 
@@ -251,33 +247,12 @@ pub(crate) struct DerivativeArgs {
     pub(crate) of: Option<String>,
 }
 
-/// What the reverse sweep through loops recomputes instead of keeping it: the word, what it means, what loops
-/// do then.
-pub(crate) const LEVELS: [(Recompute, &str, &str, &str); 4] = [
-    (
-        Recompute::Nothing,
-        "nothing",
-        "Nothing but indices and conditions: most memory, least work",
-        "loops keep all they need",
-    ),
-    (
-        Recompute::Cheap,
-        "cheap",
-        "Sums, products, elements of arrays that nothing changes",
-        "loops recompute sums and products",
-    ),
-    (
-        Recompute::Elementwise,
-        "elementwise",
-        "Every elementwise function too",
-        "loops recompute elementwise functions",
-    ),
-    (
-        Recompute::Anything,
-        "anything",
-        "Matrix products and reductions too: least memory",
-        "loops recompute whatever they can",
-    ),
+/// What the reverse sweep through loops recomputes instead of keeping it: the word, and what it means.
+pub(crate) const LEVELS: [(Recompute, &str, &str); 4] = [
+    (Recompute::Nothing, "nothing", "Nothing but indices and conditions: most memory, least work"),
+    (Recompute::Cheap, "cheap", "Sums, products, elements of arrays that nothing changes"),
+    (Recompute::Elementwise, "elementwise", "Every elementwise function too"),
+    (Recompute::Anything, "anything", "Matrix products and reductions too: least memory"),
 ];
 
 /// A word of a table, as what it stands for.
@@ -300,7 +275,7 @@ pub(crate) struct StorageArgs {
     pub(crate) budget: Option<String>,
 
     /// What the reverse sweep through loops recomputes instead of keeping it; otherwise a budget decides
-    #[arg(long, value_name = "WHAT", value_parser = one_of(LEVELS.map(|(level, word, help, _)| (level, word, help))))]
+    #[arg(long, value_name = "WHAT", value_parser = one_of(LEVELS))]
     pub(crate) recompute: Option<Recompute>,
 
     /// What to do with a variable that the reverse sweep needs: `h=keep` or `h=recompute`

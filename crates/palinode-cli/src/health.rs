@@ -3,6 +3,7 @@
 
 use palinode_time::{Health, Verdict};
 
+use crate::chart::STEPS;
 use crate::numbers;
 
 /// Differences of less than a factor of two are drawn level.
@@ -103,7 +104,6 @@ pub(crate) fn trend(health: &Health) -> Verdict {
 
 /// The sizes over time, on a logarithmic scale: the largest of each column.
 pub(crate) fn line(health: &Health) -> String {
-    const STEPS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let rounds = health.steps();
     let columns = rounds.min(WIDTH);
     let mut all = vec![0.0_f64; columns as usize];

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::chart::{Chart, Life};
 use crate::numbers::{self, size};
-use crate::table::{Cell, HEADING, layout};
+use crate::table::{Cell, HEADING, headings, layout};
 
 /// The arrays of a program.
 pub(crate) struct Arrays {
@@ -228,19 +228,8 @@ impl Arrays {
             return format!("  no arrays; {scalars} in registers\n\n");
         }
         let (shown, rest) = self.shown(most);
-        let heads = [
-            "array",
-            "state",
-            "shape",
-            "bytes",
-            "offset",
-            "born",
-            "forwards",
-            "backwards",
-            "kept for",
-            "changed by",
-        ];
-        let mut rows = vec![Vec::from(heads.map(|head| Cell::new(head).style(HEADING)))];
+        let heads = "array|state|shape|bytes|offset|born|forwards|backwards|kept for|changed by";
+        let mut rows = vec![headings(heads)];
         for row in shown {
             let last = |at: Option<usize>| self.when(at, place);
             let born = match row.born {

@@ -164,13 +164,18 @@ impl Loaded {
 
     /// The program with a single output.
     pub(crate) fn only(&self, output: usize) -> Program {
-        let mut program = self.model.program.clone();
-        let entry = program.entry.index();
-        let body = &mut program.functions[entry].body;
-        body.results = vec![body.results[output]];
-        program.outputs = vec![program.outputs[output].clone()];
-        program
+        only(&self.model.program, output)
     }
+}
+
+/// A program with one of its outputs.
+pub(crate) fn only(program: &Program, output: usize) -> Program {
+    let mut program = program.clone();
+    let entry = program.entry.index();
+    let body = &mut program.functions[entry].body;
+    body.results = vec![body.results[output]];
+    program.outputs = vec![program.outputs[output].clone()];
+    program
 }
 
 /// There is no such output; `--of` once named derivatives, too.

@@ -140,7 +140,7 @@ fn unwritten(error: &io::Error) -> Problem {
 
 /// Writes the fields of both as one object.
 fn write_json(head: Value, fields: Json<'_>) -> io::Result<()> {
-    let all = Json::Value(head).and(fields);
+    let all = Json::from(head).and(fields);
     to_stdout(|out| all.write(out).and_then(|()| out.write_all(b"\n")))
 }
 

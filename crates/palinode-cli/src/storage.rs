@@ -229,23 +229,28 @@ pub(crate) fn amount(overhead: f64) -> String {
 /// `1.7 times the work of keeping everything (2.1 MiB)`.
 pub(crate) fn against_all(fitted: &FittedGradient) -> String {
     let all = size(fitted.store_all.bytes() as u64);
-    let overhead = fitted.overhead;
-    match (overhead < 1.005, fitted.is_overhead_exact) {
-        (true, true) => format!("no more work than keeping everything ({all})"),
-        (true, false) => format!("about the work of keeping everything ({all}), depending on branches"),
-        (false, true) => format!("{} times the work of keeping everything ({all})", amount(overhead)),
-        (false, false) => format!(
-            "about {} times the work of keeping everything ({all}), depending on branches",
-            amount(overhead)
-        ),
-    }
+    let (about, branches) = match fitted.is_overhead_exact {
+        true => ("", ""),
+        false => ("about ", ", depending on branches"),
+    };
+    let work = match fitted.overhead < 1.005 {
+        true if about.is_empty() => "no more work than".to_string(),
+        true => format!("{about}the work of"),
+        false => format!("{about}{} times the work of", amount(fitted.overhead)),
+    };
+    format!("{work} keeping everything ({all}){branches}")
 }
 
 /// What was chosen, in words.
 pub(crate) fn chosen(program: &Program, recompute: Recompute, repeated: usize) -> String {
     let mut has_loops = false;
     program.main().body.for_each_inst(&mut |inst| has_loops |= inst.op.repeats());
-    let loops = LEVELS.iter().find(|one| one.0 == recompute).expect("every level is there").3;
+    let loops = match recompute {
+        Recompute::Nothing => "loops keep all they need",
+        Recompute::Cheap => "loops recompute sums and products",
+        Recompute::Elementwise => "loops recompute elementwise functions",
+        Recompute::Anything => "loops recompute whatever they can",
+    };
     match repeated {
         0 if has_loops => loops.to_string(),
         0 => "everything is kept".to_string(),

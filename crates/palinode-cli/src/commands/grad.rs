@@ -6,7 +6,9 @@ use palinode_ir::Span;
 use palinode_ir::check::{self, Checked, Checker};
 use palinode_ir::interp::{Code, Datum, Limits};
 use palinode_ir::pal::{Output, Unit};
-use palinode_ir::plan::{self, Ahead, Asked, Beside, Kept, Ladder, Sides, Target, Within, less};
+use palinode_ir::plan::{
+    self, Ahead, Asked, Beside, FittedGradient, Kept, Ladder, Sides, Target, Within, less,
+};
 use palinode_ir::transform::TransformError;
 use serde_json::{Value, json};
 
@@ -23,7 +25,7 @@ use crate::progress::Progress;
 use crate::session::{Answer, Session};
 use crate::stops::{Stop, Stops};
 use crate::storage::{REAL, budget_json};
-use crate::table::{BAD, Cell, DOUBT, GOOD, HEADING, styled, table};
+use crate::table::{BAD, Cell, DOUBT, GOOD, headings, styled, table};
 use crate::{execute, explain, numbers, sides, storage, value};
 
 /// Where reverse mode exceeds the budget, forward mode is run for so many numbers at most: each takes a run.
@@ -239,12 +241,7 @@ impl Answer for Answered<'_> {
         let unit = output.unit.as_ref().map_or(String::new(), |unit| format!(" {}", unit.text));
         let shown = format!("{} = {}{unit}", output.name, numbers::short(self.value, look.digits));
         let head = headline(&shown, self.gradient.cost, session);
-        let mut rows = vec![vec![
-            Cell::new("with respect to").style(HEADING),
-            Cell::new("gradient").style(HEADING),
-            Cell::new("unit").style(HEADING),
-            Cell::new("check by differences").style(HEADING),
-        ]];
+        let mut rows = vec![headings("with respect to|gradient|unit|check by differences")];
         for (part, argument) in self.meaning.moved().enumerate() {
             let tensor = &self.gradient.parts[part];
             let unit = value::derivative_unit(output.unit.as_ref(), argument.unit.as_ref());
@@ -299,7 +296,7 @@ impl Answer for Answered<'_> {
             "output": value::output(self.output, self.value),
             "mode": if self.gradient.mode == Mode::Reverse { "reverse" } else { "forward" },
         });
-        let head = Json::Value(head).and(Json::fields([("gradient", Json::List(parts.collect()))]));
+        let head = Json::from(head).and(Json::fields([("gradient", Json::List(parts.collect()))]));
         head.and(self.costs(session).into())
     }
 
@@ -313,75 +310,60 @@ impl Answered<'_> {
         storage::line(session, self.meaning.loaded, span)
     }
 
+    /// What was planned, before the first run or with the rounds that one counted.
+    fn fitted(&self) -> Option<&FittedGradient> {
+        match (self.within, &self.gradient.kept) {
+            (Within::Planned { fitted, .. }, _) | (_, Kept::Counted(fitted)) => Some(fitted),
+            _ => None,
+        }
+    }
+
     fn memory_line(&self, session: &Session) -> String {
-        let peak = storage::within_budget(self.gradient.cost.charged, self.gradient.cost.arrays);
-        let held = execute::held(&self.gradient.cost);
-        match self.within {
-            Within::AnyMemory => {}
-            Within::Planned { budget, fitted, .. } => {
-                let work = storage::against_all(fitted);
-                let line = |span| self.line(session, span);
-                let how = storage::kept_by(fitted, &line).join("\n         ");
-                let held = storage::held(held);
-                return format!(
-                    "memory   {peak}, within {budget}; {work}\n         {how}\n         {held}\n"
-                );
-            }
-            Within::Stopping { budget, .. } | Within::Forwards { budget, .. }
-                if self.gradient.mode == Mode::Forward =>
-            {
-                let numbers: usize = self.gradient.parts.iter().map(|part| part.data.len()).sum();
-                let runs = numbers::plural(numbers as u64, "run");
-                let held = match self.within {
-                    Within::Stopping { .. } => storage::held_making(held),
-                    _ => storage::held(held),
-                };
-                return format!(
-                    "memory   {peak}, within {budget}; in forward mode, {runs} of the model\n         reverse mode needs more\n         {held}\n"
-                );
-            }
-            Within::Forwards { .. } => unreachable!("it goes forwards"),
-            Within::Stopping { budget, .. } => {
-                let how = match &self.gradient.kept {
-                    Kept::Planned => storage::chosen(
-                        &self.meaning.loaded.model.program,
-                        self.gradient.storage.recompute,
-                        0,
-                    ),
-                    Kept::Snapshots(bytes) => {
-                        format!("each loop keeps as many snapshots as fit into {}", numbers::bytes(*bytes))
-                    }
-                    Kept::Counted(fitted) => {
-                        let line = |span| self.line(session, span);
-                        let how = storage::kept_by(fitted, &line).join("\n         ");
-                        let held = storage::held_making(held);
-                        return format!(
-                            "memory   {peak}, within {budget}; planned with the rounds that a run of the values counted\n         {how}\n         {held}\n"
-                        );
-                    }
-                };
-                let held = storage::held_making(held);
-                return format!(
-                    "memory   {peak}, within {budget}; the memory depends on data; a run beyond the budget would have been stopped\n         {how}\n         {held}\n"
-                );
-            }
+        let Gradient { cost, kept, parts, storage, mode } = self.gradient;
+        if let Some(budget) = self.within.budget() {
+            let how = match (self.within, kept) {
+                (Within::Planned { fitted, .. }, _) => storage::against_all(fitted),
+                _ if *mode == Mode::Forward => {
+                    let numbers: usize = parts.iter().map(|part| part.data.len()).sum();
+                    format!("in forward mode, {} of the model", numbers::plural(numbers as u64, "run"))
+                }
+                (_, Kept::Counted(_)) => {
+                    "planned with the rounds that a run of the values counted".to_string()
+                }
+                _ => {
+                    let stopped = "a run beyond the budget would have been stopped";
+                    format!("the memory depends on data; {stopped}")
+                }
+            };
+            let mut lines = match (self.fitted(), kept) {
+                (Some(fitted), _) => storage::kept_by(fitted, &|span| self.line(session, span)),
+                _ if *mode == Mode::Forward => vec!["reverse mode needs more".to_string()],
+                (_, Kept::Snapshots(bytes)) => {
+                    vec![format!("each loop keeps as many snapshots as fit into {}", numbers::bytes(*bytes))]
+                }
+                _ => vec![storage::chosen(&self.meaning.loaded.model.program, storage.recompute, 0)],
+            };
+            let held = execute::held(cost);
+            lines.push(match self.within {
+                Within::Stopping { .. } => storage::held_making(held),
+                _ => storage::held(held),
+            });
+            let peak = storage::within_budget(cost.charged, cost.arrays);
+            return format!(
+                "memory   {peak}, within {budget}; {how}\n         {}\n",
+                lines.join("\n         ")
+            );
         }
-        let (peak, forward) = (self.gradient.cost.peak, self.forward.peak);
-        let mode = match self.gradient.mode {
-            Mode::Reverse => "forwards and backwards",
-            Mode::Forward | Mode::Auto => "forwards with tangents",
+        let (extra, steps) = (cost.peak.saturating_sub(self.forward.peak), self.forward.steps);
+        let (way, more) = match mode {
+            Mode::Reverse if steps >= 100 => {
+                ("forwards and backwards", format!("; {:.1} bytes more a step", extra as f64 / steps as f64))
+            }
+            Mode::Reverse => ("forwards and backwards", String::new()),
+            Mode::Forward | Mode::Auto => ("forwards with tangents", String::new()),
         };
-        let mut line = format!(
-            "memory   peak {} {mode}, {} for the value alone",
-            numbers::bytes(peak),
-            numbers::bytes(forward)
-        );
-        let extra = peak.saturating_sub(forward);
-        if self.gradient.mode == Mode::Reverse && self.forward.steps >= 100 {
-            line.push_str(&format!("; {:.1} bytes more a step", extra as f64 / self.forward.steps as f64));
-        }
-        line.push('\n');
-        line
+        let [peak, alone] = [cost.peak, self.forward.peak].map(numbers::bytes);
+        format!("memory   peak {peak} {way}, {alone} for the value alone{more}\n")
     }
 
     /// The fields after the gradient.
@@ -407,19 +389,11 @@ impl Answered<'_> {
         if self.asked.budget.is_some() {
             all["memory"]["held_bytes"] = json!(execute::held(&self.gradient.cost));
         }
-        match self.within {
-            Within::AnyMemory => {}
-            Within::Planned { budget, fitted, .. } => {
-                let line = |span| self.line(session, span);
-                all["budget"] = budget_json(*budget, fitted, &line);
-            }
-            Within::Stopping { budget, .. } | Within::Forwards { budget, .. } => {
-                let line = |span| self.line(session, span);
-                all["budget"] = match &self.gradient.kept {
-                    Kept::Counted(fitted) => budget_json(*budget, fitted, &line),
-                    Kept::Planned | Kept::Snapshots(_) => json!({ "budget_bytes": budget.bytes() }),
-                };
-            }
+        if let Some(budget) = self.within.budget() {
+            all["budget"] = match self.fitted() {
+                Some(fitted) => budget_json(budget, fitted, &|span| self.line(session, span)),
+                None => json!({ "budget_bytes": budget.bytes() }),
+            };
         }
         if !self.stops.is_empty() {
             let line = |stop: &Stop| self.line(session, stop.span);
@@ -452,45 +426,38 @@ fn verdict_cell(part: &check::Part, look: Look) -> Cell<'static> {
         Some(slope) => (format!("{of}; across decisions the slope is {}", number(slope)), DOUBT),
         None => (of, GOOD),
     };
-    match part.found.verdict {
+    let (words, style) = match part.found.verdict {
         Verdict::Agrees { digits } => {
-            Cell::new(format!("agrees to {}{of}", numbers::plural(u64::from(digits), "digit"))).style(good)
+            (format!("agrees to {}{of}", numbers::plural(u64::from(digits), "digit")), good)
         }
-        Verdict::Within { digits: None } => Cell::new(format!("agrees: both vanish{of}")).style(good),
+        Verdict::Within { digits: None } => (format!("agrees: both vanish{of}"), good),
         Verdict::Within { digits: Some(digits) } => {
             let digits = numbers::plural(u64::from(digits), "digit");
-            Cell::new(format!("agrees as far as differences can tell, {digits}{of}")).style(DOUBT)
+            (format!("agrees as far as differences can tell, {digits}{of}"), DOUBT)
         }
         Verdict::Kink { left, right } => {
-            let words =
-                format!("kink nearby? slope {} to the left, {} to the right", number(left), number(right));
-            Cell::new(words).style(DOUBT)
+            let (left, right) = (number(left), number(right));
+            (format!("kink nearby? slope {left} to the left, {right} to the right"), DOUBT)
         }
         Verdict::Jump { left, right, has_kink } => {
             let (what, gradient) = match has_kink {
                 true => ("jump and kink", "what the rule table says"),
                 false => ("jump", "the slope on its side"),
             };
-            let words = format!(
-                "{what} here: the value is {} to the left, {} to the right; the gradient is {gradient}",
-                number(left),
-                number(right)
-            );
-            Cell::new(words).style(DOUBT)
+            let sides = format!("{} to the left, {} to the right", number(left), number(right));
+            (format!("{what} here: the value is {sides}; the gradient is {gradient}"), DOUBT)
         }
         Verdict::Crossed => {
-            Cell::new(format!("not checked: every step, however small, changes a decision{of}")).style(DOUBT)
+            (format!("not checked: every step, however small, changes a decision{of}"), DOUBT)
         }
         Verdict::Disagrees => {
-            let place = part
-                .place
-                .filter(|_| part.elements > 1)
-                .map_or(String::new(), |at| format!(" for entry {at}"));
-            Cell::new(format!("DISAGREES: differences give {}{place}", number(part.found.differences)))
-                .style(BAD)
+            let place = part.place.filter(|_| part.elements > 1);
+            let place = place.map_or(String::new(), |at| format!(" for entry {at}"));
+            (format!("DISAGREES: differences give {}{place}", number(part.found.differences)), BAD)
         }
-        Verdict::Unknown => Cell::new("no differences: the model fails around this point").style(DOUBT),
-    }
+        Verdict::Unknown => ("no differences: the model fails around this point".to_string(), DOUBT),
+    };
+    Cell::new(words).style(style)
 }
 
 fn decisions_line(checked: &Checked, look: Look) -> String {

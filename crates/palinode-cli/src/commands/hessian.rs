@@ -117,42 +117,24 @@ impl Answer for Hessian<'_> {
 
 /// The name of each row: `a`, `w[0]`, `w[1]`, `m[0,1]`.
 pub(crate) fn labels(loaded: &Loaded, wrt: &[usize], inputs: &[Datum<f64>]) -> Vec<String> {
-    let mut all = Vec::new();
-    for &at in wrt {
-        let name = &loaded.arguments()[at].name;
-        let shape = inputs[at].shape();
-        for element in 0..inputs[at].elements() {
-            let mut rest = element;
-            let mut indices: Vec<String> = Vec::new();
-            for &length in shape.iter().rev() {
-                indices.insert(0, (rest % length).to_string());
-                rest /= length;
-            }
-            all.push(if shape.is_empty() {
-                name.to_string()
-            } else {
-                format!("{name}[{}]", indices.join(","))
-            });
-        }
-    }
-    all
+    let label = |at: usize, element: usize| {
+        let (name, shape) = (&loaded.arguments()[at].name, inputs[at].shape());
+        let after = |axis: usize| shape[axis + 1..].iter().product::<usize>();
+        let index = |axis: usize| (element / after(axis) % shape[axis]).to_string();
+        let indices: Vec<String> = (0..shape.len()).map(index).collect();
+        if shape.is_empty() { name.to_string() } else { format!("{name}[{}]", indices.join(",")) }
+    };
+    wrt.iter().flat_map(|&at| (0..inputs[at].elements()).map(move |element| label(at, element))).collect()
 }
 
 /// Blocks, row by row -> one matrix.
 fn assemble(blocks: &[Tensor<f64>], sizes: &[usize]) -> Vec<Vec<f64>> {
-    let mut rows = Vec::new();
-    for (at, &height) in sizes.iter().enumerate() {
-        for row in 0..height {
-            let mut line = Vec::new();
-            for (column, &width) in sizes.iter().enumerate() {
-                line.extend_from_slice(
-                    &blocks[at * sizes.len() + column].data[row * width..(row + 1) * width],
-                );
-            }
-            rows.push(line);
-        }
-    }
-    rows
+    let line = |blocks: &[Tensor<f64>], row: usize| {
+        let parts = blocks.iter().zip(sizes).map(|(block, &width)| &block.data[row * width..][..width]);
+        parts.collect::<Vec<_>>().concat()
+    };
+    let heights = blocks.chunks(sizes.len()).zip(sizes);
+    heights.flat_map(|(blocks, &height)| (0..height).map(move |row| line(blocks, row))).collect()
 }
 
 fn matrix_text(labels: &[String], matrix: &[Vec<f64>], look: Look) -> String {

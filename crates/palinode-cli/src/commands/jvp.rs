@@ -19,7 +19,7 @@ use crate::problem::{Exit, Failed, Problem};
 use crate::progress::Progress;
 use crate::session::{Answer, Session};
 use crate::sides::Allowed;
-use crate::table::{Cell, HEADING, STRONG, layout};
+use crate::table::{Cell, STRONG, headings, layout};
 use crate::{execute, explain, inputs, model, numbers, sides, value};
 
 /// An argument and how it moves, in the declared unit.
@@ -93,8 +93,7 @@ struct Tangents<'a> {
 impl Answer for Tangents<'_> {
     fn text(&self, session: &Session) -> Text<'_> {
         let words = |datum: &Datum<f64>| numbers::datum(datum, self.look).into_words();
-        let heads = ["output", "value", "derivative", "unit"];
-        let mut rows = vec![Vec::from(heads.map(|head| Cell::new(head).style(HEADING)))];
+        let mut rows = vec![headings("output|value|derivative|unit")];
         rows.extend(self.rows.iter().map(|(output, datum, tangent)| {
             vec![
                 Cell::new(&*output.name).style(STRONG),

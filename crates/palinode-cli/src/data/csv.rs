@@ -11,7 +11,7 @@
 use std::ops::Range;
 
 use super::{Bad, Found, Reader, Wanted, is_missing, near, number};
-use crate::assign::{Numbers, listed};
+use crate::assign::Numbers;
 use crate::problem::{Failed, Problem};
 
 /// A cell: its text without quotes, and where it is.
@@ -63,14 +63,8 @@ pub(super) fn by_name(
         }
     }
     if found.is_empty() {
-        let problem =
-            reader.problem("PAL0287", "no column is named like a param or input of the model", header_range);
         let columns: Vec<&str> = header.cells.iter().map(|cell| &*cell.text).collect();
-        if let Some(help) = wanted.iter().find_map(|one| near(one, &columns, "column")) {
-            return Err(problem.help(help).into());
-        }
-        let names: Vec<&str> = wanted.iter().map(|one| &*one.name).collect();
-        return Err(problem.help(format!("the model takes {}", listed(&names))).into());
+        return Err(reader.nothing_wanted("column", &columns, header_range, wanted));
     }
     if rows.is_empty() {
         return Err(no_row(reader, header).into());

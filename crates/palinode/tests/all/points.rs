@@ -123,42 +123,6 @@ fn nalgebras_short_cuts_are_right_or_refused() {
     assert_eq!(refusals, 7);
 }
 
-#[test]
-fn second_derivatives_of_an_eigenvalue_at_a_diagonal_matrix() {
-    // The larger eigenvalue of [[3, x], [x, 1]] is 2 + sqrt(1 + x^2): 1, 0 and -3 are its derivatives of
-    // order 2, 3, 4.
-    macro_rules! largest {
-        ($x:expr) => {{
-            let number = |v: f64| num_traits::FromPrimitive::from_f64(v).unwrap();
-            let values = Matrix2::new(number(3.0), $x, $x, number(1.0)).symmetric_eigenvalues();
-            if values[0] > values[1] { values[0] } else { values[1] }
-        }};
-    }
-    let h = hessian(|x| largest!(x[0]), &[0.0]).map(|h| h.concat());
-    refused("hessian", h, &[1.0], 1e-9);
-    let h = sparse_hessian(|x| largest!(x[0]), &[0.0]).map(|h| h.to_dense().concat());
-    refused("sparse_hessian", h, &[1.0], 1e-9);
-    refused("hvp", hvp(|x| largest!(x[0]), &[0.0], &[2.0]).map(|answer| answer.2), &[2.0], 1e-9);
-    let two = derivatives::<f64, 2>(|x| largest!(x), 0.0);
-    refused("derivatives", two, &[3.0, 0.0, 1.0], 1e-9);
-    let four = derivatives::<f64, 4>(|x| largest!(x), 0.0);
-    refused("four derivatives", four, &[3.0, 0.0, 1.0, 0.0, -3.0], 1e-6);
-    let nested = jvp(
-        |x| {
-            jvp(|y: &[Dual<Dual<f64>>]| largest!(y[0]), x, &[Dual::lift(1.0)])
-                .map_or(Vec::new(), |answer| answer.1)
-        },
-        &[0.0],
-        &[1.0],
-    );
-    refused(
-        "jvp in jvp",
-        nested.map(|answer| if answer.1.is_empty() { vec![1.0] } else { answer.1 }),
-        &[1.0],
-        1e-9,
-    );
-}
-
 /// Hand-written short cuts, to the letter of the law.
 #[test]
 fn a_short_cut_is_named() {
