@@ -84,7 +84,7 @@ impl<'a> Text<'a> {
 
 /// JSON whose arrays stay where they are.
 pub(crate) enum Json<'a> {
-    /// Something small.
+    /// A number, a text, or a small array of these.
     Value(Value),
     /// An array of this shape; the elements are asked for one by one, in row-major order.
     Array {
@@ -97,7 +97,15 @@ pub(crate) enum Json<'a> {
 
 impl From<Value> for Json<'_> {
     fn from(value: Value) -> Self {
-        Json::Value(value)
+        match value {
+            Value::Array(items) if !is_flat(&items) => {
+                Json::List(items.into_iter().map(Json::from).collect())
+            }
+            Value::Object(fields) => {
+                Json::Object(fields.into_iter().map(|(name, value)| (name, value.into())).collect())
+            }
+            value => Json::Value(value),
+        }
     }
 }
 
@@ -117,9 +125,6 @@ impl<'a> Json<'a> {
     fn into_fields(self) -> Vec<(String, Json<'a>)> {
         match self {
             Json::Object(fields) => fields,
-            Json::Value(Value::Object(fields)) => {
-                fields.into_iter().map(|(name, value)| (name, Json::Value(value))).collect()
-            }
             Json::Value(_) | Json::Array { .. } | Json::List(_) => Vec::new(),
         }
     }
@@ -130,7 +135,7 @@ impl<'a> Json<'a> {
 
     fn put(&self, out: &mut dyn Write, depth: usize) -> io::Result<()> {
         match self {
-            Json::Value(value) => put_value(out, value, depth),
+            Json::Value(value) => write!(out, "{value}"),
             Json::Array { shape, element } => {
                 nested(out, shape, &mut 0, ",", &mut |out, at| write!(out, "{}", element(at)))
             }
@@ -140,21 +145,6 @@ impl<'a> Json<'a> {
                 item.put(out, depth + 1)
             }),
         }
-    }
-}
-
-fn put_value(out: &mut dyn Write, value: &Value, depth: usize) -> io::Result<()> {
-    match value {
-        Value::Array(items) if !is_flat(items) => {
-            lines(out, depth, "[]", items, |out, item| put_value(out, item, depth + 1))
-        }
-        Value::Object(fields) if !fields.is_empty() => {
-            lines(out, depth, "{}", fields, |out, (name, item)| {
-                write!(out, "{}: ", Value::from(name.as_str()))?;
-                put_value(out, item, depth + 1)
-            })
-        }
-        _ => write!(out, "{value}"),
     }
 }
 
@@ -226,7 +216,7 @@ mod tests {
     #[test]
     fn json_keeps_numbers_together() {
         let value = json!({"a": [[1.0, 2.0], [3.0, 4.0]], "b": [{"c": null}], "d": {}, "e": []});
-        let found = text(&Json::Value(value.clone()));
+        let found = text(&value.clone().into());
         assert_eq!(
             found,
             "{\n  \"a\": [[1.0,2.0],[3.0,4.0]],\n  \"b\": [\n    {\n      \"c\": null\n    }\n  ],\n  \"d\": {},\n  \"e\": []\n}"
@@ -249,7 +239,7 @@ mod tests {
         let expected = json!({"a": [[1.0, 0.1, 2.5], [-3.0, 4.0, 1e300]], "b": 1.0, "c": [], "d": [[], []], "e": [{"x": 1}, 2], "f": []});
         assert_eq!(serde_json::from_str::<Value>(&found).unwrap(), expected, "{found}");
         let mut same = Vec::new();
-        Json::Value(expected).write(&mut same).unwrap();
+        Json::from(expected).write(&mut same).unwrap();
         assert_eq!(found.as_bytes(), same);
     }
 }

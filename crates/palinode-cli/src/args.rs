@@ -17,10 +17,10 @@ use palinode_ir::transform::Recompute;
     after_help = "\
 Examples:
   palinode run model.pal                      compute the outputs
-  palinode grad model.pal --check             the gradient by all params, compared with differences
+  palinode grad model.pal --check             the gradient with respect to all params, compared with differences
   palinode grad model.pal --set k=0.5 --data measured.csv
-  palinode memory model.pal                   which arrays it takes, when, and what is kept
-  palinode loop model.pal                     how the way back through its loops goes
+  palinode memory model.pal                   which arrays it needs, when, and what is kept
+  palinode loop model.pal                     how the reverse sweep goes through its loops
   palinode help grad                          options and examples of a command
   palinode help PAL0253                       what an error code means
 
@@ -68,10 +68,10 @@ Examples:
   palinode grad drag.pal --check
   palinode grad drag.pal --wrt v0,mark --set v0=25
   palinode grad fit.pal --data measured.csv --mode reverse --json
-  palinode grad rnn.pal --budget 64KiB      at the price of computing some values again
+  palinode grad rnn.pal --budget 64KiB      recomputes some values to stay within it
 
-The gradient is taken by every `param` unless --wrt says otherwise, and of the `loss`
-unless --of does. Values and gradients are in and per the declared units.")]
+The gradient of the `loss` is taken with respect to every `param`, unless --of and --wrt
+say otherwise. Values are in the declared units, gradients per declared unit.")]
     Grad(GradArgs),
 
     /// Compute the derivative of every output along a direction
@@ -91,30 +91,31 @@ Examples:
   palinode hessian drag.pal --wrt v0 --json")]
     Hessian(HessianArgs),
 
-    /// Show what a model and its gradient take of memory, before they run
+    /// Show how much memory a model and its gradient need, before they run
     #[command(after_help = "\
 Examples:
   palinode memory rnn.pal
-  palinode memory rnn.pal --budget 64KiB    what is computed again to stay within it
+  palinode memory rnn.pal --budget 64KiB    what is recomputed to stay within it
   palinode memory rnn.pal --rows 0          every array
   palinode memory rnn.pal --store state=recompute
 
 Bytes are those of arrays, inputs and results included. Each row is a piece of memory: what
 kind of state lies in it, where it is made, the last line that uses it forwards and
-backwards, the operation on the way back that it is kept for, and what changes it in place.
+backwards, the operation of the reverse sweep that it is kept for, and what changes it in
+place.
 The chart shows the same over time. Where memory depends on data, the model is run once.")]
     Memory(MemoryArgs),
 
-    /// Show how the way back through loops goes: which snapshots are kept, and how the gradient fares
+    /// Show how the reverse sweep goes through loops: which snapshots are kept, and how the cotangent grows
     #[command(after_help = "\
 Examples:
   palinode loop lorenz.pal
-  palinode loop lorenz.pal --snapshots 30   with so many snapshots kept at once
+  palinode loop lorenz.pal --snapshots 30   with this many snapshots kept at once
   palinode loop lorenz.pal --budget 4KiB    with as many as fit
 
-Of each loop that no other loop is around, and that the derivative goes through: a picture of
-its way back (rounds to the right, time downwards), how often it is run forwards for that,
-and the size of the cotangent round by round: whether it vanishes, explodes or stays.")]
+For each outermost loop that the derivative goes through: a picture of its reverse sweep
+(rounds to the right, time downwards), how often it is run forwards for that, and the size
+of the cotangent round by round: whether it vanishes, explodes or stays.")]
     Loop(LoopArgs),
 
     /// Show the execution trace, forwards and backwards
@@ -124,8 +125,8 @@ Examples:
   palinode tape drag.pal --rows 40
 
 Each row is an operation as it ran: what it read, its value, the partials that are saved
-for the way back, and to the right the cotangent that the reverse sweep found for it, with
-its turn in that sweep. Loops appear unrolled.")]
+for the reverse sweep, and to the right the cotangent that the sweep found for it, with its
+turn in the sweep. Loops appear unrolled.")]
     Tape(TapeArgs),
 
     /// Show the program that a model becomes
@@ -139,15 +140,15 @@ Examples:
   palinode ir model.pal --derivative grad --of energy")]
     Ir(IrArgs),
 
-    /// Lay out model files
+    /// Format model files
     #[command(after_help = "\
 Examples:
-  palinode fmt model.pal                    show the laid out text
+  palinode fmt model.pal                    show the formatted text
   palinode fmt --write models/*.pal         change the files
   palinode fmt --check models/*.pal         say which files would change; exit code 1 if any")]
     Fmt(FmtArgs),
 
-    /// Look for mistakes without running
+    /// Look for mistakes without running the models
     #[command(after_help = "\
 Examples:
   palinode check model.pal
@@ -185,7 +186,7 @@ pub(crate) struct ModelArgs {
     /// The model; `-` reads it from standard input
     pub(crate) model: PathBuf,
 
-    /// Give a param or input a value, in its declared unit: `a=1.5`, `w=[1,2,3]`, or several `a=1,b=2`
+    /// Set a param or input, in its declared unit: `a=1.5`, `w=[1,2,3]`, or several `a=1,b=2`
     #[arg(long, short = 's', value_name = "NAME=VALUE")]
     pub(crate) set: Vec<String>,
 
@@ -193,15 +194,15 @@ pub(crate) struct ModelArgs {
     #[arg(long, short = 'd', value_name = "[NAME=]FILE")]
     pub(crate) data: Vec<String>,
 
-    /// Give up after so many loop rounds and calls of the model
+    /// Stop after this many loop rounds and calls of the model
     #[arg(long, value_name = "N", default_value_t = 100_000_000, value_parser = whole)]
     pub(crate) max_rounds: u64,
 
-    /// Let infinities and NaN pass instead of stopping where they arise
+    /// Allow infinities and NaN instead of stopping where they arise
     #[arg(long)]
     pub(crate) allow_nonfinite: bool,
 
-    /// Take a derivative along a way that the model takes only at these inputs (PAL0119)
+    /// Accept a derivative along a branch that the model takes only at these inputs (PAL0119)
     #[arg(long)]
     pub(crate) accept_points: bool,
 }
@@ -213,7 +214,7 @@ pub(crate) struct ShowArgs {
     #[arg(long)]
     pub(crate) full: bool,
 
-    /// Significant digits of what is shown
+    /// Number of significant digits
     #[arg(long, value_name = "N", default_value_t = 7, value_parser = clap::value_parser!(u8).range(1..=17))]
     pub(crate) digits: u8,
 }
@@ -221,19 +222,15 @@ pub(crate) struct ShowArgs {
 /// How sums are computed.
 const SUMS: [(Accumulator, &str, &str); 3] = [
     (Accumulator::Naive, "naive", "One term after the other, each rounded"),
-    (
-        Accumulator::Compensated,
-        "compensated",
-        "With the rounding errors added up beside: about twice the digits",
-    ),
+    (Accumulator::Compensated, "compensated", "With the rounding errors summed as well: twice the digits"),
     (Accumulator::Exact, "exact", "Rounded once, the same in any order"),
 ];
 
-/// How a model adds up.
+/// How a model computes sums.
 #[derive(Debug, Args)]
 pub(crate) struct SumArgs {
-    /// How `sum`, `mean`, `dot` and products of matrices add up, in derivatives too; not what a loop adds up
-    /// itself
+    /// How `sum`, `mean`, `dot` and matrix products add, in derivatives too; not for sums that a loop
+    /// computes itself
     #[arg(long, default_value = "naive", value_name = "HOW", value_parser = one_of(SUMS))]
     pub(crate) accumulate: Accumulator,
 }
@@ -241,7 +238,7 @@ pub(crate) struct SumArgs {
 /// What is differentiated, by what.
 #[derive(Debug, Args)]
 pub(crate) struct DerivativeArgs {
-    /// Differentiate by these params or inputs instead of all params
+    /// Differentiate with respect to these params or inputs instead of all params
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub(crate) wrt: Vec<String>,
 
@@ -250,33 +247,12 @@ pub(crate) struct DerivativeArgs {
     pub(crate) of: Option<String>,
 }
 
-/// What loops compute again on the way back instead of keeping it: the word, what it means, what loops do
-/// then.
-pub(crate) const LEVELS: [(Recompute, &str, &str, &str); 4] = [
-    (
-        Recompute::Nothing,
-        "nothing",
-        "Nothing but indices and conditions: most memory, least work",
-        "loops keep all they need",
-    ),
-    (
-        Recompute::Cheap,
-        "cheap",
-        "Sums, products, elements of arrays that nothing changes",
-        "loops compute sums and products again",
-    ),
-    (
-        Recompute::Elementwise,
-        "elementwise",
-        "Every elementwise function too",
-        "loops compute elementwise functions again",
-    ),
-    (
-        Recompute::Anything,
-        "anything",
-        "Products of matrices and reductions too: least memory",
-        "loops compute again whatever they can",
-    ),
+/// What the reverse sweep through loops recomputes instead of keeping it: the word, and what it means.
+pub(crate) const LEVELS: [(Recompute, &str, &str); 4] = [
+    (Recompute::Nothing, "nothing", "Nothing but indices and conditions: most memory, least work"),
+    (Recompute::Cheap, "cheap", "Sums, products, elements of arrays that nothing changes"),
+    (Recompute::Elementwise, "elementwise", "Every elementwise function too"),
+    (Recompute::Anything, "anything", "Matrix products and reductions too: least memory"),
 ];
 
 /// A word of a table, as what it stands for.
@@ -291,23 +267,23 @@ fn one_of<T: Clone + Send + Sync + 'static>(
     })
 }
 
-/// How much memory a gradient may take, and what it keeps.
+/// How much memory a gradient may use, and what it keeps.
 #[derive(Debug, Args)]
 pub(crate) struct StorageArgs {
-    /// Stay within so many bytes, such as 64KiB, 1.5MiB or 500kB: what does not fit is computed again
+    /// Stay within this many bytes, such as 64KiB, 1.5MiB or 500kB; what does not fit is recomputed
     #[arg(long, value_name = "BYTES", allow_negative_numbers = true)]
     pub(crate) budget: Option<String>,
 
-    /// What loops compute again on the way back instead of keeping it; a budget decides it otherwise
-    #[arg(long, value_name = "WHAT", value_parser = one_of(LEVELS.map(|(level, word, help, _)| (level, word, help))))]
+    /// What the reverse sweep through loops recomputes instead of keeping it; otherwise a budget decides
+    #[arg(long, value_name = "WHAT", value_parser = one_of(LEVELS))]
     pub(crate) recompute: Option<Recompute>,
 
-    /// What to do with a variable that the way back needs: `h=keep` or `h=recompute`
+    /// What to do with a variable that the reverse sweep needs: `h=keep` or `h=recompute`
     #[arg(long, value_name = "NAME=HOW", value_delimiter = ',')]
     pub(crate) store: Vec<String>,
 
-    /// Keep a variable that the way back needs in fewer bits: `h=f32` or `h=bf16`; the gradient is rounded
-    /// then
+    /// Keep a variable that the reverse sweep needs in fewer bits: `h=f32` or `h=bf16`; the gradient is then
+    /// rounded
     #[arg(long, value_name = "NAME=FORMAT", value_delimiter = ',')]
     pub(crate) narrow: Vec<String>,
 }
@@ -321,7 +297,7 @@ pub(crate) struct MemoryArgs {
     #[command(flatten)]
     pub(crate) storage: StorageArgs,
 
-    /// Show at most so many arrays, the largest; 0 shows all
+    /// Show at most this many arrays, the largest; 0 shows all
     #[arg(long, value_name = "N", default_value_t = 16)]
     pub(crate) rows: usize,
 }
@@ -335,7 +311,7 @@ pub(crate) struct LoopArgs {
     #[command(flatten)]
     pub(crate) storage: StorageArgs,
 
-    /// Keep so many snapshots of each loop at once, whatever the model says; 10 unless a budget, or the
+    /// Keep this many snapshots of each loop at once, whatever the model says; 10 unless a budget, or the
     /// model, says otherwise
     #[arg(long, value_name = "N", value_parser = at_least_one, conflicts_with = "budget")]
     pub(crate) snapshots: Option<u64>,
@@ -348,7 +324,7 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) sums: SumArgs,
 
-    /// Stay within so many bytes, such as 64KiB, 1.5MiB or 500kB
+    /// Stay within this many bytes, such as 64KiB, 1.5MiB or 500kB
     #[arg(long, value_name = "BYTES", allow_negative_numbers = true)]
     pub(crate) budget: Option<String>,
 
@@ -356,14 +332,14 @@ pub(crate) struct RunArgs {
     pub(crate) show: ShowArgs,
 }
 
-/// Which way derivatives are carried.
+/// Forward or reverse mode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Mode {
     /// Forward for a single number, otherwise reverse
     Auto,
-    /// One run per number, no memory for the way back
+    /// One run per number, nothing kept for a reverse sweep
     Forward,
-    /// One run back, whatever the count of numbers
+    /// One reverse sweep, whatever the number of params
     Reverse,
 }
 
@@ -376,7 +352,7 @@ pub(crate) struct GradArgs {
     #[command(flatten)]
     pub(crate) derivative: DerivativeArgs,
 
-    /// Which way derivatives are carried
+    /// Forward or reverse mode
     #[arg(long, value_enum, default_value_t = Mode::Auto)]
     pub(crate) mode: Mode,
 
@@ -398,7 +374,7 @@ pub(crate) struct JvpArgs {
     #[command(flatten)]
     pub(crate) sums: SumArgs,
 
-    /// Where to go: `a=1`, `a=1,b=0.5`, `w=[1,0]`; not needed if there is a single param
+    /// The direction: `a=1`, `a=1,b=0.5`, `w=[1,0]`; not needed if there is a single param
     #[arg(long, value_name = "NAME=VALUE")]
     pub(crate) direction: Vec<String>,
 
@@ -425,11 +401,11 @@ pub(crate) struct TapeArgs {
     #[command(flatten)]
     pub(crate) derivative: DerivativeArgs,
 
-    /// Show at most so many rows; 0 shows all
+    /// Show at most this many rows; 0 shows all
     #[arg(long, value_name = "N", default_value_t = 60)]
     pub(crate) rows: usize,
 
-    /// Significant digits of what is shown
+    /// Number of significant digits
     #[arg(long, value_name = "N", default_value_t = 6, value_parser = clap::value_parser!(u8).range(1..=17))]
     pub(crate) digits: u8,
 }
@@ -476,7 +452,7 @@ pub(crate) struct IrArgs {
     #[arg(long, value_name = "OUTPUT")]
     pub(crate) of: Option<String>,
 
-    /// Differentiate by these params or inputs instead of all params
+    /// Differentiate with respect to these params or inputs instead of all params
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub(crate) wrt: Vec<String>,
 
@@ -521,14 +497,14 @@ fn whole(text: &str) -> Result<u64, String> {
     }
     match digits.parse::<f64>() {
         Ok(x) if x >= 0.0 && x == x.trunc() && x < 1.8e19 => Ok(x as u64),
-        _ => Err("it must be a whole number that is not negative, such as 1000000 or 1e6".to_string()),
+        _ => Err("it must be an integer that is not negative, such as 1000000 or 1e6".to_string()),
     }
 }
 
 /// The same from 1.
 fn at_least_one(text: &str) -> Result<u64, String> {
     match whole(text)? {
-        0 => Err("it must be at least 1: a loop goes back from a snapshot".to_string()),
+        0 => Err("it must be at least 1: the reverse sweep restarts from a snapshot".to_string()),
         n => Ok(n),
     }
 }

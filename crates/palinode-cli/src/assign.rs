@@ -197,12 +197,12 @@ impl Parser<'_> {
                 } else {
                     format!("`{name}` cannot be infinite")
                 };
-                let help = "give it a finite number, or let it pass with --allow-nonfinite";
+                let help = "give it a finite number, or allow it with --allow-nonfinite";
                 Err(self.problem(range, message).help(help))
             }
             Ok(x) if vanished(&word, x) => {
                 let message = format!("`{word}` is too small for a number of 64 bits: it would become 0");
-                Err(self.problem(range, message).help("write 0 if that is meant"))
+                Err(self.problem(range, message).help("write 0 if you mean it"))
             }
             Ok(x) if is_rounded(&word.replace('_', ""), x) => {
                 let message = format!("`{word}` is {}", ROUNDED);
@@ -261,11 +261,10 @@ impl Parser<'_> {
 pub(crate) const WHOLE: f64 = 9_007_199_254_740_992.0;
 
 /// What is wrong with [`is_rounded`].
-pub(crate) const ROUNDED: &str =
-    "a whole number beyond 9007199254740991 (2^53 - 1): its digits would be rounded";
+pub(crate) const ROUNDED: &str = "an integer beyond 9007199254740991 (2^53 - 1): its digits would be rounded";
 
 /// What to do about it.
-pub(crate) const WRITE_ROUNDED: &str = "of a real input that may be rounded, write it with an exponent or a point, `1.2e19`; whole numbers do not go further";
+pub(crate) const WRITE_ROUNDED: &str = "if it may be rounded, write it with an exponent or a point, `1.2e19`";
 
 /// Whether a whole number was read as another one. One with a point or an exponent is a measurement, which
 /// may be.
@@ -368,7 +367,7 @@ mod tests {
             ("a=2,µ", "`µ` is not a number"),
             ("", "a name is missing"),
             ("a=1,a=2", "--set names `a` twice / give `a` one value"),
-            ("a=9007199254740993", "`9007199254740993` is a whole number beyond 9007199254740991"),
+            ("a=9007199254740993", "`9007199254740993` is an integer beyond 9007199254740991"),
         ] {
             let found = read(word).unwrap_err();
             assert!(found.contains(message), "{word}: {found}");

@@ -24,12 +24,15 @@ fn child() {
     eprintln!("highest {}", crate::execute::highest_of_runs());
 }
 
-/// Runs a command line; gives the most bytes of the process, and what is printed.
-fn run(words: &[&str]) -> (usize, String) {
-    let (is_done, told, text) = start(words);
+/// Runs a command line within a budget, which the process keeps; gives what is printed.
+fn run(words: &[&str], budget: &str) -> String {
+    let (is_done, told, text) = start(&[words, &["--budget", budget]].concat());
     assert!(is_done, "{words:?}: {told}");
     let highest = told.lines().find_map(|line| line.strip_prefix("highest ")).unwrap();
-    (highest.parse().unwrap(), text)
+    let allowed = held(&text) + budget.parse::<palinode_core::Budget>().unwrap().bytes() as f64;
+    let is_within = highest.parse::<f64>().unwrap() <= allowed;
+    assert!(is_within, "{words:?} --budget {budget}: {highest} of {allowed}\n{text}");
+    text
 }
 
 /// Whether it came to its end, and what it wrote.
@@ -77,8 +80,8 @@ impl Drop for Folder {
     }
 }
 
-/// The least budget that is named is kept, too: what `--check` holds beside its runs is in it, whether it is
-/// looked at corners, or a tie from the sides.
+/// The least budget that is named is kept, too: what `--check` holds beside its runs is in it, whether it
+/// looks at corners, or a tie is compared on both sides.
 #[test]
 fn the_least_that_is_named_is_kept() {
     let folder = Folder::new("least");
@@ -91,10 +94,8 @@ fn the_least_that_is_named_is_kept() {
         for more in [&["--check"][..], &["--check", "--json"], &[]] {
             let words = [&["grad", &model, "--set", "w=0.5"][..], more].concat();
             let budget = least(&words);
-            let (highest, text) = run(&[&words[..], &["--budget", &budget]].concat());
-            let allowed = held(&text) + budget.parse::<palinode_core::Budget>().unwrap().bytes() as f64;
-            assert!(highest as f64 <= allowed, "{words:?} --budget {budget}: {highest} of {allowed}\n{text}");
-            assert!(!text.contains("more than the budget"), "{words:?} --budget {budget}: {text}");
+            let text = run(&words, &budget);
+            assert!(!text.contains("not fit into the budget"), "{words:?} --budget {budget}: {text}");
         }
     }
 }
@@ -105,7 +106,7 @@ fn held(text: &str) -> f64 {
         return rest.split([',', '\n']).next().unwrap().trim().parse().unwrap();
     }
     let words: Vec<&str> = text.split_whitespace().collect();
-    let at = words.windows(2).position(|pair| pair == ["beside", "it"]).unwrap_or_else(|| panic!("{text}"));
+    let at = words.windows(2).position(|pair| pair == ["in", "addition"]).unwrap_or_else(|| panic!("{text}"));
     let unit = match words[at - 1] {
         "B" => 1.0,
         "KiB" => 1024.0,
@@ -131,15 +132,11 @@ fn what_is_run_later_is_within_the_budget() {
         (&["--narrow", "x=f32"], "250kB"),
         (&[], "150kB"),
     ] {
-        let words = [&["grad", &model, "--set", "w=0.5", "--accept-points"][..], more, &["--budget", budget]]
-            .concat();
-        let (highest, text) = run(&words);
-        let allowed = held(&text) + budget.parse::<palinode_core::Budget>().unwrap().bytes() as f64;
-        assert!(highest as f64 <= allowed, "{words:?}: {highest} of {allowed}\n{text}");
+        run(&[&["grad", &model, "--set", "w=0.5", "--accept-points"][..], more].concat(), budget);
     }
 }
 
-/// So is forward mode, where reverse mode has no room, and a plan with counted rounds.
+/// So is forward mode, where reverse mode does not fit, and a plan with counted rounds.
 #[test]
 fn other_ways_to_a_gradient_are_within_the_budget() {
     let folder = Folder::new("ways");
@@ -157,9 +154,7 @@ fn other_ways_to_a_gradient_are_within_the_budget() {
             let (_, told, _) = start(&[&words[..], &["--budget", "1"]].concat());
             let (_, help) = told.split_once("--budget ").unwrap_or_else(|| panic!("{words:?}: {told}"));
             let budget = help.split(' ').next().unwrap().trim_end_matches(',');
-            let (highest, text) = run(&[&words[..], &["--budget", budget]].concat());
-            let allowed = held(&text) + budget.parse::<palinode_core::Budget>().unwrap().bytes() as f64;
-            assert!(highest as f64 <= allowed, "{words:?} --budget {budget}: {highest} of {allowed}\n{text}");
+            let text = run(&words, budget);
             assert!(text.contains(way) || more == ["--json"], "{text}");
         }
     }
@@ -174,14 +169,11 @@ fn making_gradients_between_runs_is_printed() {
     let ends = "var x = y400\nvar s = 0.0\nwhile x > 0.01 {\n  x = 0.999 * sin(x)\n  s = s + x * b\n}\nloss l = s * y400\n";
     let model =
         folder.file("long.pal", &format!("param a = 0.5\nparam b = 2\nlet y0 = a + b\n{lines}{ends}"));
-    // With a log of every round; then so little that logs are tried in vain before states are kept.
+    // With a log of every round; then so little that logs are tried in vain before snapshots are kept.
     for (more, budget) in [(&[][..], "70kB"), (&[], "44kB"), (&["--json"], "44kB"), (&["--check"], "44kB")] {
-        let words = [&["grad", &model], more, &["--budget", budget]].concat();
-        let (highest, text) = run(&words);
-        let allowed = held(&text) + budget.parse::<palinode_core::Budget>().unwrap().bytes() as f64;
-        assert!(highest as f64 <= allowed, "{words:?}: {highest} of {allowed}\n{text}");
-        let has_states = text.contains("a run of the values counted") || more == ["--json"];
-        assert_eq!(has_states, budget == "44kB", "{text}");
+        let text = run(&[&["grad", &model], more].concat(), budget);
+        let has_snapshots = text.contains("a run of the values counted") || more == ["--json"];
+        assert_eq!(has_snapshots, budget == "44kB", "{text}");
     }
 }
 
@@ -197,7 +189,7 @@ fn the_process_stays_within_the_budget_and_what_is_printed() {
         "decided.pal",
         "param w: [5000]\ninput u: [5000]\nlet x = select(w > 0.2, w * u, exp(w))\nlet y = tanh(x)\nloss l = sum(y * y * x)\n",
     );
-    // A tie, which is looked at from the sides.
+    // A tie, of which both sides are compared.
     let tied = file(
         "tied.pal",
         "param w: [5000]\nvar s = w[0]\nif s <= 0.5 { s = s * 2 } else { s = s + 0.5 }\nloss l = s * sum(w * w)\n",
@@ -219,13 +211,7 @@ fn the_process_stays_within_the_budget_and_what_is_printed() {
             for budget in budgets {
                 // The parts of a dozen gradients are compared.
                 let budget = if budget.ends_with("82kB") || model != &tied { budget } else { &"1.2MB" };
-                let mut words = vec![command[0], model];
-                words.extend(&command[1..]);
-                words.extend(set);
-                words.extend(["--budget", budget]);
-                let (highest, text) = run(&words);
-                let allowed = held(&text) + budget.parse::<palinode_core::Budget>().unwrap().bytes() as f64;
-                assert!(highest as f64 <= allowed, "{words:?}: {highest} of {allowed}");
+                run(&[&[command[0], model], &command[1..], set].concat(), budget);
                 seen += 1;
             }
         }

@@ -5,8 +5,16 @@
 
 /// The most columns of time.
 pub(crate) const WIDTH: usize = 60;
+/// Bars of eight heights.
+pub(crate) const STEPS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 /// A point of time takes at most so many columns.
 const WIDEST: usize = 4;
+
+/// The columns of so many points, of which each takes at most `widest`.
+pub(crate) fn columns(points: u64, widest: usize) -> usize {
+    let points = points.min(WIDTH as u64) as usize;
+    points * (WIDTH / points.max(1)).clamp(1, widest)
+}
 
 /// The life of one array, in points of time; ends are included.
 #[derive(Clone, Copy, Debug, Default)]
@@ -29,8 +37,7 @@ pub(crate) struct Chart {
 impl Chart {
     pub(crate) fn new(points: usize, turn: usize) -> Chart {
         let points = points.max(1);
-        let columns = if points >= WIDTH { WIDTH } else { points * (WIDTH / points).clamp(1, WIDEST) };
-        Chart { points, turn: turn.min(points), columns }
+        Chart { points, turn: turn.min(points), columns: columns(points as u64, WIDEST) }
     }
 
     /// The points that a column stands for; at least one.
@@ -40,7 +47,7 @@ impl Chart {
         (from, to.clamp(from, self.points - 1))
     }
 
-    /// The column before which the way back begins, if there is one.
+    /// The column before which the reverse sweep begins, if there is one.
     fn middle(&self) -> Option<usize> {
         (self.turn < self.points).then(|| (self.turn * self.columns / self.points).clamp(1, self.columns))
     }
@@ -80,7 +87,6 @@ impl Chart {
 
     /// How many bytes are there, from nothing to the most.
     pub(crate) fn height(&self, lives: &[Life]) -> String {
-        const STEPS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
         let at = |point: usize| -> u64 {
             lives.iter().filter(|life| life.from <= point && point <= life.to).map(|life| life.bytes).sum()
         };

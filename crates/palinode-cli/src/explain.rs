@@ -45,10 +45,10 @@ pub(crate) fn run(error: &RunError, loaded: &Loaded) -> Problem {
     let (message, help) = match &error.kind {
         RunErrorKind::NonFinite { operation, result } => (
             format!("{operation} gives {}", numbers::plain(*result)),
-            Some("keep the operands inside the domain, or let it pass with --allow-nonfinite".to_string()),
+            Some("keep the operands inside the domain, or allow it with --allow-nonfinite".to_string()),
         ),
         RunErrorKind::StepLimit { limit } => (
-            format!("gave up after {} loop rounds and calls", numbers::count(*limit)),
+            format!("stopped after {} loop rounds and calls", numbers::count(*limit)),
             Some(
                 "if the loop does end, allow more with --max-rounds; otherwise look at its condition"
                     .to_string(),
@@ -62,13 +62,13 @@ pub(crate) fn run(error: &RunError, loaded: &Loaded) -> Problem {
             (
                 format!("{given} is not enough: the run needs {needs} here, and perhaps more later"),
                 Some(
-                    "no plan could be made of this run, so that nobody knows how much is enough: double it until it runs; `palinode memory` shows what takes it"
+                    "no plan could be made for this run, so the smallest budget is not known: double it until it runs; `palinode memory` shows what needs it"
                         .to_string(),
                 ),
             )
         }
         RunErrorKind::DepthLimit { limit } => (
-            format!("calls are nested deeper than {}", numbers::count(u64::from(*limit))),
+            format!("calls are nested more deeply than {}", numbers::count(u64::from(*limit))),
             Some("a recursion may not end; look at the condition that stops it".to_string()),
         ),
         _ => (message, help),
@@ -90,14 +90,14 @@ pub(crate) fn run(error: &RunError, loaded: &Loaded) -> Problem {
 /// A snapshot of a loop does not fit into what its header allows.
 fn loop_budget(budget: u64, needed: u64, of: Span, exit: Exit, loaded: &Loaded) -> Problem {
     let (has, needs) = (numbers::size(budget), storage::exact_size(needed));
-    let message = format!("{has} is not enough for this loop: a snapshot that it keeps takes {needs}");
+    let message = format!("{has} is not enough for this loop: one snapshot takes {needs}");
     let problem = Problem::new("PAL0278", exit, message);
     let least = storage::to_type(needed);
     match loaded.model.budgets.iter().find(|written| written.of == of) {
         Some(written) => problem
             .at(loaded.file, written.span.range(), "the budget of this loop, which --budget does not change")
             .help(format!(
-                "write `budget {least}`, which keeps one snapshot, or more; with more, less is computed again"
+                "write `budget {least}`, which keeps one snapshot, or more; with more, less is recomputed"
             )),
         None if of.is_none() => problem.help(format!("allow at least {least}")),
         None => problem.at(loaded.file, of.range(), "").help(format!("allow at least {least}")),
@@ -175,11 +175,10 @@ pub(crate) fn gradient(error: NoGradient, loaded: &Loaded) -> Failed {
                 );
             }
             if matches!(error.kind, RunErrorKind::TooLarge { .. }) {
-                // Half of what there was leaves room for the rest of the machine.
+                // Half of what there was leaves memory for the rest of the machine.
                 let half = storage::to_type(MEMORY.peak_usage() as u64 / 2);
-                problem.help = Some(format!(
-                    "let it keep less and compute it again, `--budget {half}`; or check the lengths"
-                ));
+                problem.help =
+                    Some(format!("keep less and recompute it, `--budget {half}`; or check the lengths"));
             }
             problem.into()
         }
@@ -192,41 +191,41 @@ pub(crate) fn gradient(error: NoGradient, loaded: &Loaded) -> Failed {
         }
         NoGradient::OfPoint(Error::OfPointAlone { decision, left, right }) => {
             let message = format!(
-                "the derivative may hold at these inputs only: comparison {decision} of the model, {left:?} with {right:?}, and beside them it cannot be computed"
+                "the derivative may be valid at these inputs only, because of comparison {decision} of the model ({left:?} with {right:?}); it cannot be computed near them"
             );
             Problem::new("PAL0119", Exit::Run, message)
-                .help("move the inputs a little; --accept-points takes it as it is")
+                .help("move the inputs a little; --accept-points accepts it as it is")
                 .into()
         }
         NoGradient::OfPoint(Error::OfPoint { decision, left, right, part, here, sides }) => {
             let coincide = left.is_nan() && right.is_nan();
             let (message, help) = if coincide {
                 (
-                    "the derivative holds at these inputs only: eigenvalues or singular values coincide here, and nowhere beside them".to_string(),
-                    "use what does not depend on their order and on single vectors (sums over all values, `v @ diag(f(w)) @ v'`), or move the inputs a little; --accept-points takes it as it is",
+                    "the derivative is valid at these inputs only: eigenvalues or singular values coincide here, but not near them".to_string(),
+                    "use what does not depend on their order and on single vectors (sums over all values, `v @ diag(f(w)) @ v'`), or move the inputs a little; --accept-points accepts it as it is",
                 )
             } else {
                 (
                     format!(
-                        "the derivative holds at these inputs only: comparison {decision} of the model, {left:?} with {right:?}, goes so nowhere beside them"
+                        "the derivative is valid at these inputs only: comparison {decision} of the model, {left:?} with {right:?}, comes out differently near them"
                     ),
-                    "write the model without that short cut, or move the inputs a little; --accept-points takes it as it is",
+                    "write the model without that shortcut, or move the inputs a little; --accept-points accepts it as it is",
                 )
             };
             let [below, above] = sides.map(|side| numbers::short(side, 6));
             let here = numbers::short(here, 6);
             Problem::new("PAL0119", Exit::Run, message)
                 .note(format!(
-                    "number {} of the derivative is {here} here, and {below} and {above} to the sides",
+                    "entry {} of the derivative is {here} here, and {below} and {above} on the two sides",
                     part + 1
                 ))
                 .help(help)
                 .into()
         }
-        NoGradient::NoRoomForSides => {
+        NoGradient::TooSmallForSides => {
             let message =
-                "a comparison of the model is a tie, and the budget is too small to look to its sides";
-            let help = "give it more; --accept-points takes the derivative as it is";
+                "a comparison of the model is a tie, and the budget is too small to compare both sides";
+            let help = "raise the budget; --accept-points accepts the derivative as it is";
             Problem::new("PAL0412", Exit::Run, message).help(help).into()
         }
         NoGradient::OfPoint(error) => Problem::new(error.code(), Exit::Run, error.to_string()).into(),

@@ -31,9 +31,9 @@ pub(crate) fn read(path: &Path, what: &str) -> Result<String, Failed> {
         }
         Unread::TooLong => {
             let longest = crate::numbers::bytes(LONGEST);
-            let message = format!("{what} {} is longer than {longest}, which is the most", path.display());
+            let message = format!("{what} {} is longer than the limit of {longest}", path.display());
             let problem = Problem::new("PAL0281", Exit::Input, message);
-            problem.help("check that it is the file that is meant; give larger data in several files").into()
+            problem.help("check that it is the right file; split larger data into several files").into()
         }
     })
 }

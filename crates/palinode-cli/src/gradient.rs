@@ -27,7 +27,7 @@ pub(crate) enum NoGradient {
     /// A derivative is this.
     NotFinite(f64),
     /// There is not enough memory to see whether it goes along a way that the model takes only here.
-    NoRoomForSides,
+    TooSmallForSides,
     /// It goes along a way that the model takes only here.
     OfPoint(palinode_core::Error),
 }

@@ -1,8 +1,9 @@
-//! How a gradient fares on its way back through a loop, in words and as a line to look at. What is known of
-//! it is `palinode_time::Health`.
+//! How the cotangent grows or shrinks through a loop, in words and as a line to look at. What is known of it
+//! is `palinode_time::Health`.
 
 use palinode_time::{Health, Verdict};
 
+use crate::chart::STEPS;
 use crate::numbers;
 
 /// Differences of less than a factor of two are drawn level.
@@ -33,14 +34,14 @@ pub(crate) fn words(health: &Health, is_finite: bool) -> String {
     let round = |at: Option<u64>| numbers::count(at.unwrap_or(0));
     let words = match trend(health) {
         Verdict::NotFinite if health.trend() == Verdict::Exploding => format!(
-            "exploding: it grows by {percent} % with each round back; before round {} it is infinite or NaN",
+            "exploding: it grows by {percent} % with each reversed round; before round {} it is infinite or NaN",
             round(health.not_finite_at())
         ),
         Verdict::NotFinite => {
             format!("not finite: before round {} it is infinite or NaN", round(health.not_finite_at()))
         }
         Verdict::Vanished => format!(
-            "gone: it is zero before round {}, so nothing before that has an influence",
+            "gone: it is zero before round {}, so earlier rounds have no influence",
             round(health.vanished_at())
         ),
         Verdict::Steady if growth.abs() * health.steps() as f64 <= 0.005 => {
@@ -48,26 +49,29 @@ pub(crate) fn words(health: &Health, is_finite: bool) -> String {
         }
         Verdict::Steady => {
             let way = if growth > 0.0 { "grows" } else { "shrinks" };
-            format!("steady: it {way} by a factor of {} in all, {percent} % with each round back", factor())
+            format!(
+                "steady: it {way} by a factor of {} in all, {percent} % with each reversed round",
+                factor()
+            )
         }
         Verdict::Growing => {
-            format!("growing: by a factor of {} in all, {percent} % with each round back", factor())
+            format!("growing: by a factor of {} in all, {percent} % with each reversed round", factor())
         }
         Verdict::Shrinking => {
-            format!("shrinking: by a factor of {} in all, {percent} % with each round back", factor())
+            format!("shrinking: by a factor of {} in all, {percent} % with each reversed round", factor())
         }
         Verdict::Uneven => {
             let (smallest, largest) = health.range().unwrap_or((f64::NAN, f64::NAN));
             let [smallest, largest] = [smallest, largest].map(|size| numbers::short(size, 3));
-            format!("uneven: it goes up and down between {smallest} and {largest}")
+            format!("uneven: it varies between {smallest} and {largest}")
         }
         Verdict::Exploding => format!(
-            "exploding: it grows by {percent} % with each round back, so that the first rounds decide the gradient; a shorter loop, or an average over many runs, says more"
+            "exploding: it grows by {percent} % with each reversed round, so the first rounds dominate the gradient; shorten the loop, or average over many runs"
         ),
         Verdict::Vanishing => {
             let count = (1e6_f64.ln() / -growth).ceil() as u64;
             format!(
-                "vanishing: it shrinks by {percent} % with each round back; what happened more than {} {} before the end counts for less than a \
+                "vanishing: it shrinks by {percent} % with each reversed round; what happened more than {} {} before the end counts for less than a \
                  millionth",
                 numbers::count(count),
                 if count == 1 { "round" } else { "rounds" }
@@ -100,7 +104,6 @@ pub(crate) fn trend(health: &Health) -> Verdict {
 
 /// The sizes over time, on a logarithmic scale: the largest of each column.
 pub(crate) fn line(health: &Health) -> String {
-    const STEPS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let rounds = health.steps();
     let columns = rounds.min(WIDTH);
     let mut all = vec![0.0_f64; columns as usize];
@@ -138,7 +141,7 @@ mod tests {
     fn what_grew_is_said_to_have_grown() {
         let mut health = of(|back| 1e10_f64.powf(back), 30);
         assert!(
-            words(&health).starts_with("exploding: it grows by 1e12 % with each round back"),
+            words(&health).starts_with("exploding: it grows by 1e12 % with each reversed round"),
             "{}",
             words(&health)
         );
@@ -151,19 +154,19 @@ mod tests {
     fn verdicts_are_told_in_words() {
         let broken = super::words(&of(|_| 0.0, 20), false);
         assert!(broken.starts_with("gone") && broken.contains("but the gradient is not finite"), "{broken}");
-        assert!(words(&of(|back| 0.9_f64.powf(back), 100)).contains("10 % with each round back"));
+        assert!(words(&of(|back| 0.9_f64.powf(back), 100)).contains("10 % with each reversed round"));
         assert!(words(&of(|back| 0.9_f64.powf(back), 100)).contains("132 rounds"));
         assert!(words(&of(|back| 3.0 * (0.01 * back).exp(), 1000)).starts_with("exploding: it grows by 1.0"));
         assert!(words(&of(|back| 1.0 + 0.1 * back.sin(), 100)).starts_with("steady"));
         let short = words(&of(|back| 2.0_f64.powf(back), 7));
-        assert_eq!(short, "growing: by a factor of 128 in all, 100 % with each round back");
+        assert_eq!(short, "growing: by a factor of 128 in all, 100 % with each reversed round");
         let swings = words(&of(|back| (7.0 * back.sin()).exp(), 100));
-        assert!(swings.starts_with("uneven: it goes up and down between 0.0009"), "{swings}");
+        assert!(swings.starts_with("uneven: it varies between 0.0009"), "{swings}");
         assert!(words(&of(|_| 7.0, 30)).ends_with("keeps its size"));
         let overwritten = words(&of(|back| 29.0 - back, 30));
         assert!(overwritten.starts_with("shrinking: by a factor") && overwritten.contains("no influence"));
         let from_zeros = of(|back| if back < 29.0 { 0.4_f64.powf(back) } else { 0.0 }, 30);
-        assert!(words(&from_zeros).starts_with("vanishing: it shrinks by 60 % with each round back"));
+        assert!(words(&from_zeros).starts_with("vanishing: it shrinks by 60 % with each reversed round"));
         assert!(words(&of(|back| if back < 60.0 { 1.0 } else { 0.0 }, 100)).contains("before round 39"));
         assert!(words(&of(|back| 1.0 / (60.0 - back), 100)).contains("before round 39 it is infinite"));
         assert_eq!(words(&of(|_| 1.0, 1)), "too few rounds to say");

@@ -131,7 +131,7 @@ fn warn_of_unused(
             let has_default = given.as_ref().is_some_and(|given| matches!(given.origin, Origin::Model));
             if has_default && let Some(help) = data::near(&wanted(argument), &names, one.each) {
                 let message = format!(
-                    "`{}` keeps the value that the model gives it: {} has no {} of that name",
+                    "`{}` keeps its default: {} has no {} of that name",
                     argument.name, one.file, one.each
                 );
                 session.warn(Problem::new("PAL0610", Exit::Input, message).help(help).only_warning());
@@ -164,7 +164,7 @@ fn from_command_line(
                 let mut lengths = arguments.iter().flat_map(|argument| &argument.lengths).filter_map(named);
                 let mut problem = unknown(&one.name, "param or input", &names);
                 if lengths.any(|length| length == one.name) {
-                    problem = problem.help(format!("`{}` is a length: arrays bring theirs along", one.name));
+                    problem = problem.help(format!("`{}` is a length: it follows from the arrays", one.name));
                 }
                 problems.push(problem.at(one.file, one.name_range, ""));
             }
@@ -248,9 +248,7 @@ impl Binder<'_> {
             }
             (rank, _) => format!("give it lists nested {rank} deep, in a JSON file"),
         };
-        let problem =
-            given.origin.place(problem).at(self.loaded.file, argument.span.range(), "declared here");
-        self.problems.push(problem.help(help));
+        self.declared_otherwise(at, given, problem.help(help));
     }
 
     fn whole_number(&mut self, at: usize, given: &Given) {
@@ -262,15 +260,13 @@ impl Binder<'_> {
         if let Some(x) = given.numbers.data.iter().find(|x| !is_whole(x)) {
             let (name, x) = (&argument.name, *x);
             let (message, help) = if x == x.trunc() {
-                let message = format!("{} is too large for the whole number `{name}`", numbers::plain(x));
-                (message, "whole numbers go up to 9007199254740991 (2^53 - 1); declare the input as real")
+                let message = format!("{} is too large for the integer `{name}`", numbers::plain(x));
+                (message, "integers go up to 9007199254740991 (2^53 - 1); declare the input as real")
             } else {
-                let message = format!("`{name}` takes whole numbers, but {} is none", numbers::plain(x));
+                let message = format!("`{name}` takes integers, and {} is not one", numbers::plain(x));
                 (message, "round it, or declare the input as real")
             };
-            let problem = given.origin.place(Problem::new("PAL0285", Exit::Input, message));
-            let problem = problem.at(self.loaded.file, argument.span.range(), "declared here");
-            self.problems.push(problem.help(help));
+            self.declared_otherwise(at, given, Problem::new("PAL0285", Exit::Input, message).help(help));
         }
     }
 
@@ -285,7 +281,10 @@ impl Binder<'_> {
             // What is no single number is a mistake of its own.
             if let (true, [length]) = (is_length, given.numbers.data.as_slice()) {
                 if *length < 0.0 {
-                    self.negative(at, given);
+                    let message = format!("`{name}` is a length, so it cannot be negative");
+                    let problem = Problem::new("PAL0283", Exit::Input, message);
+                    let help = "give it 0 or more, or leave it out: it follows from the arrays";
+                    self.declared_otherwise(at, given, problem.help(help));
                 } else {
                     self.meet(&name, *length as usize, at, given);
                 }
@@ -298,15 +297,12 @@ impl Binder<'_> {
         for (axis, (&found, spec)) in given.numbers.shape.iter().zip(&lengths).enumerate() {
             match spec {
                 LengthSpec::Known(n) if *n != found => {
-                    let argument = self.argument(at);
-                    let message = format!(
-                        "`{}` has length {found} along axis {axis}, but the model declares {n}",
-                        argument.name
-                    );
-                    let problem = given.origin.place(Problem::new("PAL0283", Exit::Input, message));
-                    let problem = problem.at(self.loaded.file, argument.span.range(), "declared here");
-                    let help = format!("give it {}", plural_elements(*n));
-                    self.problems.push(problem.help(help));
+                    let name = &self.argument(at).name;
+                    let message =
+                        format!("`{name}` has length {found} along axis {axis}, but the model declares {n}");
+                    let help = format!("give it {}", numbers::plural(*n as u64, "element"));
+                    let problem = Problem::new("PAL0283", Exit::Input, message);
+                    self.declared_otherwise(at, given, problem.help(help));
                 }
                 LengthSpec::Named(name) => self.meet(name, found, at, given),
                 LengthSpec::Known(_) | LengthSpec::Any => {}
@@ -314,13 +310,10 @@ impl Binder<'_> {
         }
     }
 
-    fn negative(&mut self, at: usize, given: &Given) {
-        let argument = self.argument(at);
-        let message = format!("`{}` is a length, so it cannot be negative", argument.name);
-        let problem = given.origin.place(Problem::new("PAL0283", Exit::Input, message));
-        let problem = problem.at(self.loaded.file, argument.span.range(), "declared here");
-        self.problems
-            .push(problem.help("give it 0 or more, or leave it out: arrays bring their lengths along"));
+    /// What was given is not what the model declares.
+    fn declared_otherwise(&mut self, at: usize, given: &Given, problem: Problem) {
+        let declared = self.argument(at).span.range();
+        self.problems.push(given.origin.place(problem).at(self.loaded.file, declared, "declared here"));
     }
 
     /// Compares the lengths that files state with those of the arrays.
@@ -339,7 +332,7 @@ impl Binder<'_> {
                 .at(one.file, one.range, format!("`{name}` is {says} here"))
                 .at(self.loaded.file, argument.span.range(), format!("and {length} here"));
             self.problems.push(problem.help(format!(
-                "correct the field or the array, or leave `{name}` out: arrays bring their lengths along"
+                "correct the field or the array, or leave `{name}` out: it follows from the arrays"
             )));
         }
     }
@@ -430,10 +423,6 @@ impl Binder<'_> {
         };
         self.problems.push(problem.help(help));
     }
-}
-
-fn plural_elements(n: usize) -> String {
-    numbers::plural(n as u64, "element")
 }
 
 /// Numbers in the declared unit -> what the program takes.

@@ -10,7 +10,7 @@ use crate::problem::{Exit, Problem};
 use crate::session::Session;
 use crate::storage::{amount, at_peak, compact, exact_size, price, to_type};
 
-/// What a command does within the budget besides values, gradient and looks to the sides.
+/// What a command does within the budget besides values, gradient and the comparison of both sides.
 #[derive(Clone, Copy)]
 pub(crate) struct Also {
     /// What needs more than value and gradient, if it does: "... need at least".
@@ -47,7 +47,7 @@ impl Planner<'_> {
                 };
                 not_enough(budget, what)
                     .note("how much the gradient takes depends on data, so it is not known before a run")
-                    .help("give it more: a run is stopped before the first byte too many; without --budget it says what it took")
+                    .help("raise it: a run stops before it exceeds the budget; without --budget the answer says how much it took")
             }
         })
     }
@@ -56,7 +56,7 @@ impl Planner<'_> {
     pub(crate) fn too_small(&self, budget: Budget) -> Problem {
         let Some(least) = self.ladder.least() else {
             return not_enough(budget, "for value and gradient")
-                .help("give it more; `palinode memory` shows what takes it");
+                .help("raise the budget; `palinode memory` shows what needs it");
         };
         let needs = exact_size(least.forwards.unwrap_or(least.bytes));
         let what = if least.also > 0 { self.also.needed_by } else { "value and gradient" };
@@ -65,7 +65,7 @@ impl Planner<'_> {
         // Nothing has been run, so nobody knows whether a comparison will be a tie.
         if least.sides > 0 {
             problem = problem.note(format!(
-                "{} of it are for a look to the sides, should a comparison be a tie; --accept-points does without",
+                "{} of it are for comparing both sides of a tie, should there be one; --accept-points does without",
                 size(least.sides)
             ));
         }
@@ -86,19 +86,19 @@ impl Planner<'_> {
         })
     }
 
-    /// A comparison was a tie, and the budget is too small to look to its sides.
+    /// A comparison was a tie, and the budget is too small to compare both sides.
     pub(crate) fn too_small_for_sides(&self, budget: Budget) -> Problem {
         let what = "a comparison of the model is a tie, and";
         let Some(least) = self.ladder.least() else {
-            let message = format!("{budget} is not enough: {what} there is no room to look to its sides");
+            let message = format!("{budget} is not enough: {what} comparing both sides does not fit");
             return Problem::new("PAL0412", Exit::Input, message)
-                .help("give it more; --accept-points takes the derivative as it is");
+                .help("raise the budget; --accept-points accepts the derivative as it is");
         };
         let needs = exact_size(least.bytes);
-        let message = format!("{budget} is not enough: {what} to look to its sides needs at least {needs}");
+        let message = format!("{budget} is not enough: {what} comparing both sides needs at least {needs}");
         let works = to_type(least.bytes);
         Problem::new("PAL0412", Exit::Input, message)
-            .help(format!("--budget {works} works; --accept-points takes the derivative as it is"))
+            .help(format!("--budget {works} works; --accept-points accepts the derivative as it is"))
     }
 
     /// Budgets that do, and what they cost.

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::chart::{Chart, Life};
 use crate::numbers::{self, size};
-use crate::table::{Cell, HEADING, layout};
+use crate::table::{Cell, HEADING, headings, layout};
 
 /// The arrays of a program.
 pub(crate) struct Arrays {
@@ -228,19 +228,8 @@ impl Arrays {
             return format!("  no arrays; {scalars} in registers\n\n");
         }
         let (shown, rest) = self.shown(most);
-        let heads = [
-            "array",
-            "state",
-            "shape",
-            "bytes",
-            "offset",
-            "born",
-            "forwards",
-            "backwards",
-            "kept for",
-            "changed by",
-        ];
-        let mut rows = vec![Vec::from(heads.map(|head| Cell::new(head).style(HEADING)))];
+        let heads = "array|state|shape|bytes|offset|born|forwards|backwards|kept for|changed by";
+        let mut rows = vec![headings(heads)];
         for row in shown {
             let last = |at: Option<usize>| self.when(at, place);
             let born = match row.born {
@@ -269,7 +258,7 @@ impl Arrays {
             out.push_str(&format!("  and {} more {word} of {} together\n", rest.len(), size(bytes)));
         }
         let arena = size(self.all.arena);
-        out.push_str(&format!("  and {scalars} in registers; one arena for all arrays has {arena}\n\n"));
+        out.push_str(&format!("  and {scalars} in registers; one arena for all arrays takes {arena}\n\n"));
         out
     }
 
@@ -342,7 +331,7 @@ impl Arrays {
         );
         let lives: Vec<Life> = self.rows.iter().map(Row::life).collect();
         rows.push(vec![Cell::new("bytes").style(HEADING), Cell::new(chart.height(&lives))]);
-        format!("{}  {}\n\n", layout(rows, "  "), "█ in use   ░ kept for the way back")
+        format!("{}  {}\n\n", layout(rows, "  "), "█ in use   ░ kept for the reverse sweep")
     }
 
     /// Each version of each array.

@@ -7,8 +7,8 @@
 //! | `model`, `inputs`, `assign`, `data/*`, `files` | where the program and its inputs come from |
 //! | `execute`, `gradient`, `progress` | running and measuring |
 //! | `storage`, `ladder` | what is asked of memory, and what `palinode_ir::plan` decided, in words |
-//! | `sides` | derivatives to the sides of a tie, within the budget |
-//! | `health`, `stops` | how a gradient fares on its way back through a loop; how close loops came to another number of rounds |
+//! | `sides` | derivatives on both sides of a tie, within the budget |
+//! | `health`, `stops` | how the cotangent grows or shrinks through a loop; how close loops came to another number of rounds |
 //! | `numbers`, `table`, `value`, `answer`, `lifetimes`, `chart`, `picture` | results as text and as JSON |
 //! | `problem`, `explain`, `sources`, `render`, `session`, `pages` | what went wrong, and how it is said |
 //! | `closed` | whether there is anybody to say it to |
@@ -57,7 +57,7 @@ use serde_json::json;
 use args::{Cli, Color, Command};
 use problem::{Exit, Failed, Problem};
 use reserve::MEMORY;
-use session::Session;
+use session::{Plain, Session};
 
 fn main() -> ExitCode {
     MEMORY.keep_reserve();
@@ -96,11 +96,11 @@ static PANICKED_AT: Mutex<Option<String>> = Mutex::new(None);
 /// The stack of the thread that does the work; only what is used becomes memory.
 const STACK: usize = 256 << 20;
 
-/// A panic is a mistake of ours, and said to be one.
+/// A panic is a bug of ours, and is reported as one.
 fn bug(panic: &(dyn std::any::Any + Send)) -> Failed {
     let words = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
     let place = PANICKED_AT.lock().ok().and_then(|place| place.clone()).unwrap_or_default();
-    Problem::new("PAL0299", Exit::Bug, "Palinode made a mistake of its own")
+    Problem::new("PAL0299", Exit::Bug, "this is a bug in Palinode")
         .note(words.unwrap_or("it said nothing"))
         .note(format!("at {place}"))
         .help("please report it with the model and the command line")
@@ -191,7 +191,7 @@ fn usage(error: &clap::Error) -> ExitCode {
     if !error.use_stderr() {
         let text = error.render().ansi().to_string();
         let session = Session::new("palinode", false);
-        return match session.answer(|| text, || json!({}).into()) {
+        return match session.answer(&Plain(text, json!({}))) {
             Ok(()) => ExitCode::SUCCESS,
             Err(failed) => ExitCode::from(session.fail(&failed) as u8),
         };

@@ -28,9 +28,7 @@ pub(crate) fn load(session: &mut Session, path: &Path) -> Result<Loaded, Failed>
     let text = files::read(path, "the model")?;
     let name = if path == Path::new("-") { "standard input".to_string() } else { path.display().to_string() };
     let file = session.sources.add(name, text.clone());
-    let model = pal::compile(&text).map_err(|found| {
-        Failed(found.iter().map(|diagnostic| Problem::from_diagnostic(diagnostic, file)).collect())
-    })?;
+    let model = pal::compile(&text).map_err(|found| Failed::from_diagnostics(&found, file))?;
     for warning in &model.warnings {
         session.warn(Problem::from_diagnostic(warning, file));
     }
@@ -72,14 +70,17 @@ impl Loaded {
             let params: Vec<usize> =
                 (0..arguments.len()).filter(|&at| arguments[at].role == Role::Param).collect();
             if params.is_empty() {
-                let problem =
-                    Problem::new("PAL0292", Exit::Input, "the model has no `param` to differentiate by");
+                let problem = Problem::new(
+                    "PAL0292",
+                    Exit::Input,
+                    "the model has no `param` to differentiate with respect to",
+                );
                 let reals: Vec<&str> = real_names(arguments);
                 return Err(match reals.first() {
                     Some(first) => {
                         problem.help(format!("declare one, or name an input: `--wrt {first}`")).into()
                     }
-                    None => problem.help("declare what may move: `param a = 1`").into(),
+                    None => problem.help("declare one: `param a = 1`").into(),
                 });
             }
             return Ok(params);
@@ -89,11 +90,11 @@ impl Loaded {
         for name in names.iter().map(|name| name.trim()) {
             let Some(at) = arguments.iter().position(|argument| &*argument.name == name) else {
                 let problem = unknown(name, "param or input", &real_names(arguments));
-                problems.push(problem.note(format!("it is asked for by `--wrt {name}`")));
+                problems.push(problem.note(format!("requested by `--wrt {name}`")));
                 continue;
             };
             if !arguments[at].ty.is_real() {
-                let message = format!("`{name}` is a whole number, which cannot be differentiated by");
+                let message = format!("`{name}` is an integer, which has no derivative");
                 let problem = Problem::new("PAL0292", Exit::Usage, message);
                 let problem = problem.at(self.file, arguments[at].span.range(), "declared here");
                 problems.push(problem.help(format!("the real ones are {}", listed(&real_names(arguments)))));
@@ -117,12 +118,12 @@ impl Loaded {
             };
             if !is_scalar(&outputs[at]) {
                 let message = format!(
-                    "`{name}` is {}, but a gradient is of a single real number",
+                    "`{name}` is {}, but a gradient needs a single real number",
                     described(outputs[at].ty)
                 );
                 let problem = Problem::new("PAL0291", Exit::Usage, message);
                 let problem = problem.at(self.file, outputs[at].span.range(), "declared here");
-                return Err(problem.help("sum it up in the model, or use `palinode jvp`").into());
+                return Err(problem.help("sum it in the model, or use `palinode jvp`").into());
             }
             return Ok(at);
         }
@@ -144,7 +145,7 @@ impl Loaded {
             (several, _) => {
                 let several = if several.is_empty() { &scalars } else { several };
                 let what = if several.len() == losses.len() { "losses" } else { "outputs and no loss" };
-                let message = format!("the model has {} {what}: which one is meant?", several.len());
+                let message = format!("the model has {} {what}: which one do you mean?", several.len());
                 let mut problem = Problem::new("PAL0291", Exit::Usage, message);
                 for &at in several {
                     problem = problem.at(self.file, outputs[at].span.range(), "");
@@ -163,18 +164,23 @@ impl Loaded {
 
     /// The program with a single output.
     pub(crate) fn only(&self, output: usize) -> Program {
-        let mut program = self.model.program.clone();
-        let entry = program.entry.index();
-        let body = &mut program.functions[entry].body;
-        body.results = vec![body.results[output]];
-        program.outputs = vec![program.outputs[output].clone()];
-        program
+        only(&self.model.program, output)
     }
+}
+
+/// A program with one of its outputs.
+pub(crate) fn only(program: &Program, output: usize) -> Program {
+    let mut program = program.clone();
+    let entry = program.entry.index();
+    let body = &mut program.functions[entry].body;
+    body.results = vec![body.results[output]];
+    program.outputs = vec![program.outputs[output].clone()];
+    program
 }
 
 /// There is no such output; `--of` once named derivatives, too.
 fn no_output(name: &str, names: &[&str]) -> Problem {
-    let problem = unknown(name, "output", names).note(format!("it is asked for by `--of {name}`"));
+    let problem = unknown(name, "output", names).note(format!("requested by `--of {name}`"));
     match Derived::from_str(name, false) {
         Ok(_) => problem.help(format!("`palinode ir --derivative {name}` shows a derivative as a program")),
         Err(_) => problem,
@@ -190,7 +196,7 @@ pub(crate) fn described(ty: Type) -> String {
     use palinode_ir::Elem;
     let (one, many) = match ty.elem {
         Elem::F64 | Elem::F32 => ("a real number", "reals"),
-        Elem::Int => ("a whole number", "whole numbers"),
+        Elem::Int => ("an integer", "integers"),
         Elem::Bool => ("a truth value", "truth values"),
     };
     match ty.rank {

@@ -1,12 +1,12 @@
-//! A schedule as a picture: rounds to the right, the way back downwards.
+//! A schedule as a picture: rounds to the right, the reverse sweep downwards.
 //!
-//! Input: the actions of a schedule. Output: lines of text. A line is one run from a kept state to the next
-//! round that is gone back through; lines whose run would not be seen at this width are left out.
+//! Input: the actions of a schedule. Output: lines of text. A line is one run from a snapshot to the next
+//! round that is reversed; lines whose run would not be seen at this width are left out.
 
 use palinode_core::schedule::{Action, Slot};
 
-/// The columns.
-const WIDTH: usize = 60;
+use crate::chart::columns;
+
 /// A round takes at most so many columns.
 const WIDEST: usize = 3;
 /// The most lines.
@@ -16,19 +16,15 @@ const ROWS: usize = 14;
 #[derive(Clone, Debug, Default)]
 struct Run {
     from: u64,
-    /// The round that it ends with, which is then gone back through.
+    /// The round that it ends with, which is then reversed.
     to: u64,
-    /// The rounds whose states are kept.
+    /// The rounds before which there is a snapshot.
     kept: Vec<u64>,
 }
 
 /// The picture for so many rounds, and how many runs it leaves out.
 pub(crate) fn picture(rounds: u64, actions: impl Iterator<Item = Action>) -> (Vec<String>, u64) {
-    let columns = if rounds >= WIDTH as u64 {
-        WIDTH
-    } else {
-        rounds as usize * (WIDTH / (rounds as usize).max(1)).clamp(1, WIDEST)
-    };
+    let columns = columns(rounds, WIDEST);
     let column = |round: u64| (u128::from(round) * columns as u128 / u128::from(rounds.max(1))) as usize;
     let mut kept: Vec<(Slot, u64)> = Vec::new();
     let (mut from, mut all) = (0, 0);
@@ -76,6 +72,7 @@ fn line(run: &Run, columns: usize, column: &dyn Fn(u64) -> usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::chart::WIDTH;
     use palinode_core::schedule::binomial;
 
     #[test]

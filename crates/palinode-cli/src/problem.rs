@@ -58,6 +58,23 @@ impl From<Problem> for Failed {
 }
 
 impl Failed {
+    /// All results, or all problems.
+    pub(crate) fn all<T>(results: impl Iterator<Item = Result<T, Failed>>) -> Result<Vec<T>, Failed> {
+        let (mut all, mut problems) = (Vec::new(), Vec::new());
+        for result in results {
+            match result {
+                Ok(one) => all.push(one),
+                Err(Failed(more)) => problems.extend(more),
+            }
+        }
+        if problems.is_empty() { Ok(all) } else { Err(Failed(problems)) }
+    }
+
+    /// Findings of the front end.
+    pub(crate) fn from_diagnostics(found: &[Diagnostic], file: FileId) -> Failed {
+        Failed(found.iter().map(|one| Problem::from_diagnostic(one, file)).collect())
+    }
+
     /// The code with which the process ends.
     pub(crate) fn exit(&self) -> Exit {
         let errors = self.0.iter().filter(|problem| problem.severity == Severity::Error);

@@ -16,7 +16,34 @@ use crate::render;
 use crate::sources::Sources;
 
 /// The version of the JSON that the command writes; see `docs/book/json.md`.
-pub(crate) const SCHEMA: u32 = 1;
+pub(crate) const SCHEMA: u32 = 2;
+
+/// What a command found. Text and JSON are made of the same values, and only what is asked for is made.
+pub(crate) trait Answer {
+    /// For people.
+    fn text(&self, session: &Session) -> Text<'_>;
+
+    /// For programs: an object.
+    fn json(&self, session: &Session) -> Json<'_>;
+
+    /// What a derivative means, for programs: the `unit` of its value, and what was `held_fixed`.
+    fn meaning(&self, _session: &Session) -> Option<Value> {
+        None
+    }
+}
+
+/// An answer that was text from the start.
+pub(crate) struct Plain(pub(crate) String, pub(crate) Value);
+
+impl Answer for Plain {
+    fn text(&self, _: &Session) -> Text<'_> {
+        self.0.as_str().into()
+    }
+
+    fn json(&self, _: &Session) -> Json<'_> {
+        self.1.clone().into()
+    }
+}
 
 /// What every command needs.
 pub(crate) struct Session {
@@ -46,34 +73,18 @@ impl Session {
         self.started.elapsed().as_secs_f64()
     }
 
-    /// Gives an answer without a derivative: `text` for people, or an object of `fields` for programs. Only
-    /// what is asked for is made.
-    pub(crate) fn answer<'a, T: Into<Text<'a>>>(
-        &self,
-        text: impl FnOnce() -> T,
-        fields: impl FnOnce() -> Json<'a>,
-    ) -> Result<(), Failed> {
-        self.answer_meaning(|| Value::Null, text, fields)
-    }
-
-    /// Gives an answer with a derivative, and says what it means: `unit` of the value, and what was
-    /// `held_fixed`.
-    pub(crate) fn answer_meaning<'a, T: Into<Text<'a>>>(
-        &self,
-        meaning: impl FnOnce() -> Value,
-        text: impl FnOnce() -> T,
-        fields: impl FnOnce() -> Json<'a>,
-    ) -> Result<(), Failed> {
+    /// Gives an answer, as text or as JSON.
+    pub(crate) fn answer(&self, answer: &impl Answer) -> Result<(), Failed> {
         let done = if self.json {
-            let (mut head, meaning) = (self.head(), meaning());
-            if let Value::Object(meaning) = meaning {
+            let mut head = self.head();
+            if let Some(Value::Object(meaning)) = answer.meaning(self) {
                 head["meaning"] = json!("pathwise");
                 meaning.into_iter().for_each(|(name, value)| head[&name] = value);
             }
-            write_json(head, fields())
+            write_json(head, answer.json(self))
         } else {
             self.show_warnings();
-            let text = text().into();
+            let text = answer.text(self);
             to_stdout(|out| text.write(out))
         };
         done.map_err(|error| unwritten(&error).into())
@@ -124,12 +135,12 @@ impl Session {
 fn unwritten(error: &io::Error) -> Problem {
     Problem::new("PAL0609", Exit::Output, "the answer cannot be written to standard output")
         .note(error.to_string())
-        .help("make room where it goes, or send it elsewhere: what was written of it is not whole")
+        .help("free some space, or send it elsewhere: what was written is incomplete")
 }
 
 /// Writes the fields of both as one object.
 fn write_json(head: Value, fields: Json<'_>) -> io::Result<()> {
-    let all = Json::Value(head).and(fields);
+    let all = Json::from(head).and(fields);
     to_stdout(|out| all.write(out).and_then(|()| out.write_all(b"\n")))
 }
 

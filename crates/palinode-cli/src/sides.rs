@@ -6,7 +6,7 @@
 //! The comparisons are those of the model itself: a derivative has others, such as the conventions at kinks,
 //! which are no decisions. What is differentiated by is moved, in place, data are not.
 //!
-//! Within a budget, what such a look keeps ([`points::kept_bytes`]) is taken off it for the runs to the
+//! Within a budget, what such a comparison keeps ([`points::kept_bytes`]) is taken off it for the runs on both
 //! sides.
 
 use palinode_core::points::{self, Account, Parts};
@@ -19,7 +19,7 @@ use crate::execute;
 use crate::gradient::{NoGradient, entry, gradient};
 use crate::reserve::MEMORY;
 
-/// What a look to the sides may take.
+/// What a comparison of both sides may take.
 pub(crate) struct Allowed<'a> {
     /// Limits of each run.
     pub(crate) limits: &'a Limits,
@@ -36,7 +36,7 @@ impl Allowed<'_> {
     }
 }
 
-/// Looks to the sides for a gradient, as it is planned there, with so many bytes left over.
+/// Compares both sides for a gradient, as it is planned there, with so many bytes left over.
 pub(crate) fn check_gradient(
     values: &Code,
     (program, inputs, wrt): (&Program, &mut [Datum<f64>], &[usize]),
@@ -63,7 +63,7 @@ pub(crate) fn check_gradient(
     })
 }
 
-/// Looks to the sides of the inputs at `wrt`. `values` runs the model, `derivative` adds all numbers of the
+/// Compares both sides of the inputs at `wrt`. `values` runs the model, `derivative` adds all numbers of the
 /// derivative at some inputs to a list, `of` says what these numbers are, and the highest order.
 pub(crate) fn check(
     values: &Code,
@@ -85,14 +85,14 @@ pub(crate) fn check(
             (0..inputs[at].elements()).zip(&mut numbers).for_each(|(k, &x)| *entry(&mut inputs[at], k) = x);
         }
     };
-    // Whether more is kept than was planned for, or a run takes more: other failures of a run beside the
-    // point say nothing, so this is remembered.
+    // Whether more is kept than was planned for, or a run takes more: other failures of a run near the point
+    // say nothing, so this is remembered.
     let mut is_over = false;
     let found = points::verified_within(&account, &point, of, |point, parts| {
         moved(inputs, point);
         is_over |= MEMORY.current_usage().saturating_sub(before) > look.kept.saturating_add(look.left);
         if is_over {
-            return Err(NoGradient::NoRoomForSides);
+            return Err(NoGradient::TooSmallForSides);
         }
         let ran = execute::run(values, inputs, look.limits).map_err(NoGradient::Run);
         let ran = ran.and_then(|_| match parts {
@@ -104,8 +104,8 @@ pub(crate) fn check(
     });
     moved(inputs, &point);
     match found {
-        Err(NoGradient::OfPoint(palinode_core::Error::ByteLimit { .. })) => Err(NoGradient::NoRoomForSides),
-        _ if is_over => Err(NoGradient::NoRoomForSides),
+        Err(NoGradient::OfPoint(palinode_core::Error::ByteLimit { .. })) => Err(NoGradient::TooSmallForSides),
+        _ if is_over => Err(NoGradient::TooSmallForSides),
         found => found,
     }
 }

@@ -8,6 +8,7 @@ use palinode_ir::transform::{self, Margins};
 use palinode_ir::{Program, Span, passes};
 use serde_json::{Value, json};
 
+use crate::model::only;
 use crate::{numbers, value};
 
 /// A condition that holds or fails by less than this part of its larger side is close.
@@ -75,12 +76,7 @@ impl<'a> Stops<'a> {
 
 /// The gradient of one result.
 fn slopes(program: &Program, result: usize, wrt: &[usize]) -> Option<Code> {
-    let mut only = program.clone();
-    let entry = only.entry.index();
-    let body = &mut only.functions[entry].body;
-    body.results = vec![body.results[result]];
-    only.outputs = vec![only.outputs[result].clone()];
-    let derived = transform::value_and_grad(&only, wrt).ok()?;
+    let derived = transform::value_and_grad(&only(program, result), wrt).ok()?;
     Some(Code::new(&passes::simplify(&derived)))
 }
 
@@ -117,10 +113,13 @@ impl Stop {
         match self.last {
             // No round was run.
             f64::INFINITY => {
-                format!("the condition failed at once, by {} of its larger side{moves}", short(self.stop))
+                format!(
+                    "the condition failed at once, by {} (relative to its larger side){moves}",
+                    short(self.stop)
+                )
             }
             held => format!(
-                "the condition failed by {} of its larger side, after it had held by {}{moves}",
+                "the condition failed by {} (relative to its larger side), after holding by {}{moves}",
                 short(self.stop),
                 short(held)
             ),
@@ -137,7 +136,7 @@ impl Stop {
         };
         self.is_close().then(|| {
             format!(
-                "the loop{place} almost {what} by {} only; where the number of rounds changes, the gradient may jump",
+                "the loop{place} almost {what} by only {}; where the number of rounds changes, the gradient may jump",
                 numbers::short(by, 3)
             )
         })

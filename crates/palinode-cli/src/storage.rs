@@ -46,12 +46,12 @@ pub(crate) fn within_budget(charged: usize, arrays: usize) -> String {
 
 /// What is there beside the budget.
 pub(crate) fn held(bytes: usize) -> String {
-    format!("{} beside it for model, data, program and plan", numbers::bytes(bytes))
+    format!("{} in addition for model, data, program and plan", numbers::bytes(bytes))
 }
 
 /// The same where gradients are made between runs.
 pub(crate) fn held_making(bytes: usize) -> String {
-    format!("{} beside it for model and data, and for making programs between runs", numbers::bytes(bytes))
+    format!("{} in addition for model and data, and for making programs between runs", numbers::bytes(bytes))
 }
 
 /// Reads the options.
@@ -101,7 +101,7 @@ pub(crate) fn budget(session: &mut Session, word: &str) -> Result<Budget, Box<Pr
             Error::NotABudget { why, .. } => why.to_string(),
             other => other.to_string(),
         };
-        let problem = Problem::new("PAL0108", Exit::Usage, format!("`{word}` is no budget: {why}"))
+        let problem = Problem::new("PAL0108", Exit::Usage, format!("`{word}` is not a budget: {why}"))
             .at(file, option.len()..option.len() + word.len(), "")
             .help("give a number and a unit, such as 64KiB, 1.5MiB or 500kB");
         Box::new(problem)
@@ -137,7 +137,7 @@ fn choice(
     };
     let found = CHOICES.iter().find(|one| one.1 == how);
     let Some((_, _, choice)) = found.filter(|one| one.0 == option) else {
-        let message = format!("`{how}` is nothing that `{option}` can do with a variable");
+        let message = format!("`{how}` is not a choice of `{option}`");
         let problem =
             Problem::new("PAL0290", Exit::Usage, message).at(file, at(name.len() + 1, word.len()), "");
         return Err(Box::new(problem.help(match found {
@@ -150,7 +150,7 @@ fn choice(
         return Ok((name.to_string(), *choice, file));
     }
     if let Some(argument) = loaded.arguments().iter().find(|argument| &*argument.name == name) {
-        let message = format!("`{name}` is given to the model, so it is there all the time");
+        let message = format!("`{name}` is an argument of the model, so it is always kept");
         let problem = Problem::new("PAL0289", Exit::Usage, message).at(file, at(0, name.len()), "");
         let problem = problem.at(loaded.file, argument.span.range(), "declared here");
         return Err(Box::new(problem.help("name a variable that the model computes")));
@@ -229,23 +229,28 @@ pub(crate) fn amount(overhead: f64) -> String {
 /// `1.7 times the work of keeping everything (2.1 MiB)`.
 pub(crate) fn against_all(fitted: &FittedGradient) -> String {
     let all = size(fitted.store_all.bytes() as u64);
-    let overhead = fitted.overhead;
-    match (overhead < 1.005, fitted.is_overhead_exact) {
-        (true, true) => format!("no more work than keeping everything ({all})"),
-        (true, false) => format!("about the work of keeping everything ({all}), by which way branches go"),
-        (false, true) => format!("{} times the work of keeping everything ({all})", amount(overhead)),
-        (false, false) => format!(
-            "about {} times the work of keeping everything ({all}), by which way branches go",
-            amount(overhead)
-        ),
-    }
+    let (about, branches) = match fitted.is_overhead_exact {
+        true => ("", ""),
+        false => ("about ", ", depending on branches"),
+    };
+    let work = match fitted.overhead < 1.005 {
+        true if about.is_empty() => "no more work than".to_string(),
+        true => format!("{about}the work of"),
+        false => format!("{about}{} times the work of", amount(fitted.overhead)),
+    };
+    format!("{work} keeping everything ({all}){branches}")
 }
 
 /// What was chosen, in words.
 pub(crate) fn chosen(program: &Program, recompute: Recompute, repeated: usize) -> String {
     let mut has_loops = false;
     program.main().body.for_each_inst(&mut |inst| has_loops |= inst.op.repeats());
-    let loops = LEVELS.iter().find(|one| one.0 == recompute).expect("every level is there").3;
+    let loops = match recompute {
+        Recompute::Nothing => "loops keep all they need",
+        Recompute::Cheap => "loops recompute sums and products",
+        Recompute::Elementwise => "loops recompute elementwise functions",
+        Recompute::Anything => "loops recompute whatever they can",
+    };
     match repeated {
         0 if has_loops => loops.to_string(),
         0 => "everything is kept".to_string(),
@@ -259,26 +264,26 @@ pub(crate) fn kept_by(fitted: &FittedGradient, line: &dyn Fn(Span) -> Option<usi
     if fitted.loops.is_empty() {
         return vec![chosen(&fitted.program, fitted.recompute, fitted.repeated)];
     }
-    let one = |checkpoint: &SnapshotLoop| {
-        let place = line(checkpoint.span).map_or(String::new(), |line| format!(" in line {line}"));
+    let one = |one_loop: &SnapshotLoop| {
+        let place = line(one_loop.span).map_or(String::new(), |line| format!(" in line {line}"));
         let is_around = |other: &SnapshotLoop| {
-            let (outer, inner) = (other.span, checkpoint.span);
+            let (outer, inner) = (other.span, one_loop.span);
             outer != inner && outer.start <= inner.start && inner.end <= outer.end
         };
         let kept = format!(
             "the loop{place} keeps {} for {}",
-            numbers::plural(checkpoint.snapshots, "snapshot"),
-            numbers::plural(checkpoint.rounds, "round")
+            numbers::plural(one_loop.snapshots, "snapshot"),
+            numbers::plural(one_loop.rounds, "round")
         );
         // How often it is run through in all depends on the loop around it, too; the multiple of the work
         // counts that.
         if fitted.loops.iter().any(is_around) {
-            return format!("{kept} for each round back of the loop around it");
+            return format!("{kept} for each reversed round of the enclosing loop");
         }
         format!(
             "{kept}: {} forward sweeps (at best {})",
-            sweeps(checkpoint.forward_rounds(), checkpoint.rounds),
-            sweeps(checkpoint.fewest_rounds(), checkpoint.rounds)
+            sweeps(one_loop.forward_rounds(), one_loop.rounds),
+            sweeps(one_loop.fewest_rounds(), one_loop.rounds)
         )
     };
     let mut lines: Vec<String> = fitted.loops.iter().map(one).collect();
@@ -292,13 +297,13 @@ pub(crate) fn budget_json(
     fitted: &FittedGradient,
     line: &dyn Fn(Span) -> Option<usize>,
 ) -> Value {
-    let checkpoint = |checkpoint: &SnapshotLoop| {
+    let described = |one_loop: &SnapshotLoop| {
         json!({
-            "line": line(checkpoint.span),
-            "rounds": checkpoint.rounds,
-            "slots": checkpoint.snapshots,
-            "forward_rounds": checkpoint.forward_rounds(),
-            "fewest_rounds": checkpoint.fewest_rounds(),
+            "line": line(one_loop.span),
+            "rounds": one_loop.rounds,
+            "snapshots": one_loop.snapshots,
+            "forward_rounds": one_loop.forward_rounds(),
+            "fewest_rounds": one_loop.fewest_rounds(),
         })
     };
     json!({
@@ -309,7 +314,7 @@ pub(crate) fn budget_json(
         "work_is_exact": fitted.is_overhead_exact,
         "recompute": word(fitted.recompute),
         "repeated": fitted.repeated,
-        "checkpoints": fitted.loops.iter().map(checkpoint).collect::<Vec<_>>(),
+        "loops": fitted.loops.iter().map(described).collect::<Vec<_>>(),
     })
 }
 

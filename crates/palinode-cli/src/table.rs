@@ -69,6 +69,11 @@ impl From<String> for Cell<'_> {
     }
 }
 
+/// Headings, with bars between.
+pub(crate) fn headings(words: &str) -> Vec<Cell<'_>> {
+    words.split('|').map(|word| Cell::new(word).style(HEADING)).collect()
+}
+
 /// Rows in columns, two blanks before each line and `gap` between columns; empty columns are left out.
 pub(crate) fn table<'a>(rows: Vec<Vec<Cell<'a>>>, gap: &str) -> Text<'a> {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);

@@ -2,7 +2,7 @@
 //! arrays nested.
 
 use palinode_ir::interp::{Datum, Tensor};
-use palinode_ir::pal::{Output, Unit};
+use palinode_ir::pal::{Argument, Output, Role, Unit};
 use serde_json::{Value, json};
 
 use crate::answer::Json;
@@ -27,6 +27,11 @@ pub(crate) fn datum<'a>(datum: &'a Datum<f64>, unit: Option<&'a Unit>) -> Json<'
         Datum::Bool(tensor) => Box::new(|at| json!(tensor.data[at])),
     };
     Json::Array { shape: datum.shape(), element }
+}
+
+/// What an argument is declared as.
+pub(crate) fn role(argument: &Argument) -> &'static str {
+    if argument.role == Role::Param { "param" } else { "input" }
 }
 
 /// A unit's text, or null.

@@ -241,7 +241,7 @@ pub enum BudgetMistake {
     #[error("it does not begin with a plain number")]
     Number,
     /// The unit is none of bytes.
-    #[error("{unit} is no unit of bytes")]
+    #[error("{unit} is not a unit of bytes")]
     Unit {
         /// What stands in place of a unit.
         unit: String,

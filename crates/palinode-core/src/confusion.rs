@@ -97,7 +97,7 @@ fn look<N, S: Scalar>(
     let distances = leasts.iter().map(|&least| Distance { relative: BESIDE, least });
     let beside = distances.flat_map(|by| ways.map(|way| moved(x, by, way)));
     for point in beside.chain([x.to_vec()]) {
-        // A run that panics or is not a number beside the point says nothing; at the point it will do so
+        // A run that panics or is not a number near the point says nothing; at the point it will do so
         // again.
         let Some((found, _)) = decision::beside(0, || parts(&point)) else { continue };
         if found.iter().any(|&part| part != 0.0 && !part.is_nan()) {

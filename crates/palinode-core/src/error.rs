@@ -53,7 +53,7 @@ pub enum Error {
     },
     /// A derivative is infinite or NaN although the value is finite.
     #[error(
-        "PAL0104: the derivative of output {output} by input {input} is {value}: the function has a vertical \
+        "PAL0104: the derivative of output {output} with respect to input {input} is {value}: the function has a vertical \
          slope or an undefined derivative here (sqrt at 0, a division by 0 on the way); move off that point"
     )]
     NonFiniteDerivative {
@@ -123,7 +123,9 @@ pub enum Error {
         node: u32,
     },
     /// A text that should say how many bytes does not.
-    #[error("PAL0108: `{text}` is no budget: {why}; write bytes as 4096, 64KiB, 1.5 MiB, 2GB or unlimited")]
+    #[error(
+        "PAL0108: `{text}` is not a budget: {why}; write bytes as 4096, 64KiB, 1.5 MiB, 2GB or unlimited"
+    )]
     NotABudget {
         /// The text.
         text: String,
@@ -157,7 +159,7 @@ pub enum Error {
     },
     /// A decomposition's derivative does not exist because eigenvalues or singular values coincide.
     #[error(
-        "PAL0110: {what} {first} and {second} coincide ({value}) as far as a derivative's digits can tell, so they have none one by one; \
+        "PAL0110: {what} {first} and {second} coincide ({value}) up to rounding, so a single one has no derivative; \
          differentiate a symmetric function of them (their sum, product, ...), the values without their vectors \
          forward in one direction, or symmetric_eigenpair of one that coincides with no other"
     )]
@@ -173,7 +175,7 @@ pub enum Error {
     },
     /// A matrix that must be invertible is not.
     #[error(
-        "PAL0111: {what}: the matrix is singular (pivot {pivot} is {value}); remove what is redundant, or regularise"
+        "PAL0111: {what}: the matrix is singular (pivot {pivot} is {value}); remove redundant rows or columns, or regularise"
     )]
     Singular {
         /// The operation.
@@ -210,7 +212,7 @@ pub enum Error {
     /// The pseudo-inverse jumps where the rank of its matrix changes.
     #[error(
         "PAL0123: pseudo_inverse: the matrix has rank {rank} of {full}, and where the rank changes the pseudo-inverse jumps; differentiate \
-         forward in a direction that keeps the rank, remove what is redundant, or regularise: solve(A'A + t I, A')"
+         forward in a direction that keeps the rank, remove redundant rows or columns, or regularise: solve(A'A + t I, A')"
     )]
     RankChanges {
         /// How many singular values are not zero.
@@ -254,7 +256,9 @@ pub enum Error {
         cosine: f64,
     },
     /// A matrix or quaternion is no rotation.
-    #[error("PAL0126: this is no rotation: {what} is {value}; normalise it, or take the factor q of polar")]
+    #[error(
+        "PAL0126: this is not a rotation: {what} is {value}; normalise it, or take the factor q of polar"
+    )]
     NotARotation {
         /// What was looked at.
         what: &'static str,
@@ -294,8 +298,7 @@ pub enum Error {
     },
     /// A comparison went as it does at this point and nowhere beside it, and so did the derivative.
     #[error(
-        "PAL0119: {}, goes as it does at this point only, and the derivative follows a \
-         path that is not the function's: part {part} of it is {here:?} here, and {} and {} to the sides. Use an operation that knows its own \
+        "PAL0119: {}, comes out this way only at this point, so the derivative is not that of the function: entry {part} is {here:?} here, and {} and {} on the two sides. Use an operation that knows its own \
          derivative (such as those of `linalg`), move the point a little, or accept it: `decision::accept_points(|| ...)`", compared(*decision, *left, *right), sides[0], sides[1]
     )]
     OfPoint {
@@ -315,8 +318,8 @@ pub enum Error {
     },
     /// A comparison may go as it does at this point only, and beside it nothing can be computed.
     #[error(
-        "PAL0119: {}, may go as it does at this point only, and beside it nothing can be computed to compare with: the closure panics or fails there, or has no finite \
-         derivative. Let it be computed beside the point, move the point a little, or accept it: `decision::accept_points(|| ...)`", compared(*decision, *left, *right)
+        "PAL0119: {}, may come out this way only at this point, and nothing can be computed near it: the closure panics or fails there, or has no finite \
+         derivative. Make it computable near the point, move the point a little, or accept it: `decision::accept_points(|| ...)`", compared(*decision, *left, *right)
     )]
     OfPointAlone {
         /// Which comparison of active values it is, from 1, in the order in which they are made.
@@ -327,9 +330,9 @@ pub enum Error {
         right: f64,
     },
     /// A comparison went as it does at this point and nowhere beside it, and what followed is infinite or
-    /// NaN, which it is not beside the point.
+    /// NaN, which it is not near the point.
     #[error(
-        "PAL0119: {}, goes as it does at this point only, and what follows is infinite or NaN; beside the point it is finite. Use an operation that knows its own \
+        "PAL0119: {}, comes out this way only at this point, and the result is infinite or NaN; near the point it is finite. Use an operation that knows its own \
          derivative (such as those of `linalg`), or move the point a little", compared(*decision, *left, *right)
     )]
     UndefinedAtPoint {
@@ -344,7 +347,7 @@ pub enum Error {
     #[error(
         "PAL0120: the closure of this `{driver}` uses a `{number}` of the `{number}` driver around it: their derivatives would be confused. Run the \
          inner one over the outer number, which makes its closure one over a nested type (`Dual<{number}>` and the like), and `lift` into it what comes from \
-         outside; or pass the primal (`value`) if it shall count as a constant"
+         outside; or pass the primal (`value`) if it should be a constant"
     )]
     Confused {
         /// The inner driver.

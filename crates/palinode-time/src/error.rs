@@ -52,7 +52,7 @@ pub enum Error {
     },
     /// A step took more memory than was planned for.
     #[error(
-        "PAL0527: step {step} takes more memory than was planned for: {needed} bytes would be held in all, and the budget is {budget}; raise it, give the state its final size from \
+        "PAL0527: step {step} takes more memory than was planned for: {needed} bytes would be needed in all, and the budget is {budget}; raise it, give the state its final size from \
          the start, or move what the step depends on into its state"
     )]
     OverBudget {
@@ -65,7 +65,7 @@ pub enum Error {
     },
     /// A step that is said to undo another does not.
     #[error(
-        "PAL0537: step_back does not undo step {step}: {}; mend step_back, or keep snapshots (value_and_grad)", how_far(*drift)
+        "PAL0537: step_back does not undo step {step}: {}; correct step_back, or keep snapshots (value_and_grad)", how_far(*drift)
     )]
     DoesNotUndo {
         /// The step.
@@ -75,8 +75,7 @@ pub enum Error {
     },
     /// Undoing all steps did not come back to the initial state.
     #[error(
-        "PAL0537: undoing {steps} steps did not lead back: {}, so the states on the way were others than those \
-         of the loop; keep snapshots (value_and_grad), take fewer steps, or compute on an integer lattice",
+        "PAL0537: undoing {steps} steps did not restore the first state: {}, so the states in between differ from those of the loop; keep snapshots (value_and_grad), take fewer steps, or compute on an integer lattice",
         how_far(*drift)
     )]
     DriftedTooFar {
@@ -87,7 +86,7 @@ pub enum Error {
     },
     /// A state that was computed again differs from what it was the first time.
     #[error(
-        "PAL0521: step {step} computed something else when it was run again: it depends on something that is not in its state, parameters or \
+        "PAL0521: step {step} gave another result when it was run again: it depends on something that is not in its state, parameters or \
          input (a counter, a cache, a clock, a random generator), or a function of .inputs_by does not give the same input each time; move that into the state"
     )]
     Diverged {
@@ -96,7 +95,7 @@ pub enum Error {
     },
     /// The step takes an input and none was given.
     #[error(
-        "PAL0522: the step takes an input at every step and none was given; give one with .input(..), a list with .inputs(..), or make them with .inputs_by(..)"
+        "PAL0522: the step takes an input, and none was passed; pass one with .input(..), a list with .inputs(..), or make them with .inputs_by(..)"
     )]
     NoInput,
     /// There are fewer inputs than steps.
@@ -162,7 +161,7 @@ pub enum Error {
         step: Option<u64>,
     },
     /// Two things that were asked for do not go together.
-    #[error("PAL0529: {what} and {with} do not go together; leave one of them out")]
+    #[error("PAL0529: {what} and {with} exclude each other; leave one of them out")]
     NotTogether {
         /// The one.
         what: &'static str,
@@ -182,7 +181,7 @@ pub enum Error {
     },
     /// A condition that was not true because it compared NaN: it might never be.
     #[error(
-        "PAL0535: after {steps} steps the condition compared NaN and did not stop the loop, which might go on for ever; stop at NaN, too \
+        "PAL0535: after {steps} steps the condition compared NaN and did not stop the loop, which might never end; stop at NaN, too \
          (`x.is_nan() || ..`), or find where it comes from"
     )]
     ConditionUndefined {
@@ -230,10 +229,9 @@ fn all_of(mistakes: &[Error]) -> String {
 /// How far from where it was a state came back.
 fn how_far(drift: f64) -> String {
     if drift.is_finite() {
-        format!("a number of the state comes back off by {drift:.1e} of its size")
+        format!("a number of the state differs by {drift:.1e} of its size after undoing")
     } else {
-        "the state comes back with another shape, with other integers or words, or with a number that is none"
-            .into()
+        "the state has another shape, other integers or words, or a NaN after undoing".into()
     }
 }
 
@@ -242,12 +240,10 @@ fn where_not_finite(step: Option<u64>) -> String {
     match step {
         Some(step) => {
             format!(
-                "step {step} is the first that leaves a number in the state that is not finite; look there"
+                "step {step} is the first that leaves a number in the state that is not finite; check that step"
             )
         }
-        None => {
-            "no step made a finite state one that is not, so look at the loss and at the first state".into()
-        }
+        None => "no step made the state infinite or NaN, so check the loss and the first state".into(),
     }
 }
 

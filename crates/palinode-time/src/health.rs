@@ -275,22 +275,22 @@ impl fmt::Display for Health {
             }
             Verdict::Exploding => write!(
                 f,
-                "cotangent norm grows by {percent:.3} % a step ({first:.1e} to {last:.1e}): exploding, a few early steps decide the gradient; shorten the \
+                "cotangent norm grows by {percent:.3} % a step ({first:.1e} to {last:.1e}): exploding, a few early steps dominate the gradient; shorten the \
                  loop, cut it into windows, or clip"
             )?,
             Verdict::Vanishing => write!(
                 f,
-                "cotangent norm shrinks by {percent:.3} % a step ({first:.1e} to {last:.1e}): vanishing, early steps hardly count; where all shrink alike, a window \
+                "cotangent norm shrinks by {percent:.3} % a step ({first:.1e} to {last:.1e}): vanishing, early steps hardly matter; if all shrink alike, a window \
                  of {} steps sees all but a millionth",
                 (1e6_f64.ln() / -rate).ceil()
             )?,
             Verdict::Uneven => {
                 let (smallest, largest) = self.range().unwrap_or((f64::NAN, f64::NAN));
-                write!(f, "cotangent norm goes up and down between {smallest:.1e} and {largest:.1e}")?
+                write!(f, "cotangent norm varies between {smallest:.1e} and {largest:.1e}")?
             }
             Verdict::Vanished => write!(
                 f,
-                "cotangent is exactly zero from step {} back: what comes before has no influence on the loss",
+                "cotangent is exactly zero from step {} back: earlier steps do not influence the loss",
                 self.vanished_at.unwrap_or(0)
             )?,
             Verdict::NotFinite => {
@@ -386,7 +386,7 @@ mod tests {
         let text = of(power(2.0), 7).to_string();
         assert_eq!(text, "cotangent norm grows by 100.000 % a step (1.0e0 to 6.4e1)");
         let text = of(|k| if k == 50 { 1e9 } else { 1.0 }, 100).to_string();
-        assert_eq!(text, "cotangent norm goes up and down between 1.0e0 and 1.0e9");
+        assert_eq!(text, "cotangent norm varies between 1.0e0 and 1.0e9");
     }
 
     #[test]

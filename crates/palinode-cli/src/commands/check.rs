@@ -1,58 +1,61 @@
 //! `palinode check`: mistakes of models, without running them.
 
-use palinode_ir::pal::Role;
-use serde_json::{Value, json};
+use palinode_ir::pal::{Argument, Output, Role};
+use serde_json::json;
 
+use crate::answer::{Json, Text};
 use crate::args::CheckArgs;
+use crate::model::Loaded;
 use crate::problem::Failed;
-use crate::session::Session;
+use crate::session::{Answer, Session};
 use crate::{model, numbers, value};
 
 pub(crate) fn run(session: &mut Session, args: &CheckArgs) -> Result<(), Failed> {
-    let mut text = String::new();
-    let mut fields: Vec<Value> = Vec::new();
-    let mut problems = Vec::new();
-    for path in &args.files {
-        let loaded = match model::load(session, path) {
-            Ok(loaded) => loaded,
-            Err(Failed(more)) => {
-                problems.extend(more);
-                continue;
-            }
+    let models = Failed::all(args.files.iter().map(|path| model::load(session, path)))?;
+    session.answer(&Models(models))
+}
+
+struct Models(Vec<Loaded>);
+
+impl Answer for Models {
+    fn text(&self, session: &Session) -> Text<'_> {
+        let one = |loaded: &Loaded| {
+            let of_role = |role| loaded.arguments().iter().filter(|one| one.role == role).count() as u64;
+            let counts = [
+                numbers::plural(of_role(Role::Param), "param"),
+                numbers::plural(of_role(Role::Input), "input"),
+                numbers::plural(loaded.model.outputs.len() as u64, "output"),
+            ];
+            format!("{}: ok ({})\n", session.sources.name_of(loaded.file), counts.join(", "))
         };
-        let name = session.sources.name_of(loaded.file).to_string();
-        let of_role = |role| loaded.arguments().iter().filter(|one| one.role == role).count() as u64;
-        let counts = [
-            numbers::plural(of_role(Role::Param), "param"),
-            numbers::plural(of_role(Role::Input), "input"),
-            numbers::plural(loaded.model.outputs.len() as u64, "output"),
-        ];
-        text.push_str(&format!("{name}: ok ({})\n", counts.join(", ")));
-        let arguments = loaded.arguments().iter().map(|one| {
+        self.0.iter().map(one).collect::<String>().into()
+    }
+
+    fn json(&self, session: &Session) -> Json<'_> {
+        let argument = |one: &Argument| {
             json!({
                 "name": &*one.name,
-                "role": if one.role == Role::Param { "param" } else { "input" },
+                "role": value::role(one),
                 "type": one.ty.to_string(),
                 "unit": value::unit(one.unit.as_ref()),
                 "has_default": one.default.is_some(),
             })
-        });
-        let outputs = loaded.model.outputs.iter().map(|one| {
+        };
+        let output = |one: &Output| {
             json!({
                 "name": &*one.name,
                 "loss": one.is_loss,
                 "type": one.ty.to_string(),
                 "unit": value::unit(one.unit.as_ref()),
             })
-        });
-        fields.push(json!({
-            "model": name,
-            "arguments": arguments.collect::<Vec<_>>(),
-            "outputs": outputs.collect::<Vec<_>>(),
-        }));
+        };
+        let one = |loaded: &Loaded| {
+            json!({
+                "model": session.sources.name_of(loaded.file),
+                "arguments": loaded.arguments().iter().map(argument).collect::<Vec<_>>(),
+                "outputs": loaded.model.outputs.iter().map(output).collect::<Vec<_>>(),
+            })
+        };
+        json!({ "models": self.0.iter().map(one).collect::<Vec<_>>() }).into()
     }
-    if !problems.is_empty() {
-        return Err(Failed(problems));
-    }
-    session.answer(|| text, || json!({ "models": fields }).into())
 }

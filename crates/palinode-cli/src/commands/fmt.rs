@@ -1,62 +1,63 @@
-//! `palinode fmt`: lays model files out.
+//! `palinode fmt`: formats model files.
 
 use std::path::Path;
 
 use palinode_ir::pal;
 use serde_json::json;
 
+use crate::answer::{Json, Text};
 use crate::args::FmtArgs;
 use crate::files;
 use crate::problem::{Exit, Failed, Problem};
-use crate::session::Session;
+use crate::session::{Answer, Session};
 
 pub(crate) fn run(session: &mut Session, args: &FmtArgs) -> Result<(), Failed> {
-    let mut text = String::new();
-    let mut fields = Vec::new();
-    let mut problems = Vec::new();
-    for path in &args.files {
-        match one(session, path) {
-            Ok((before, after)) => {
-                let changed = before != after;
-                let name = path.display().to_string();
-                if args.check && changed {
-                    let line = first_difference(&before, &after);
-                    let message = format!("{name} is not laid out (line {line})");
-                    let problem = Problem::new("PAL0295", Exit::Input, message);
-                    problems.push(problem.help(format!("palinode fmt --write {name}")));
-                } else if args.write && changed {
-                    if path == Path::new("-") {
-                        text.push_str(&after);
-                    } else if let Err(Failed(more)) = files::write(path, &after) {
-                        problems.extend(more);
-                    } else {
-                        text.push_str(&format!("{name}: laid out\n"));
-                    }
-                } else if !args.check && !args.write {
-                    text.push_str(&after);
-                }
-                fields.push(json!({ "file": name, "changed": changed, "text": after }));
-            }
-            Err(Failed(more)) => problems.extend(more),
-        }
-    }
-    if !problems.is_empty() {
-        return Err(Failed(problems));
-    }
-    session.answer(|| text, || json!({ "files": fields }).into())
+    let files = Failed::all(args.files.iter().map(|path| one(session, path, args)))?;
+    session.answer(&Formatted { files, check: args.check, write: args.write })
 }
 
-/// The text of a file, and how it should be.
-fn one(session: &mut Session, path: &Path) -> Result<(String, String), Failed> {
+struct Formatted {
+    files: Vec<File>,
+    check: bool,
+    write: bool,
+}
+
+struct File {
+    name: String,
+    text: String,
+    is_changed: bool,
+}
+
+/// A file as it should be; it is checked or written as the arguments say.
+fn one(session: &mut Session, path: &Path, args: &FmtArgs) -> Result<File, Failed> {
     let before = files::read(path, "the model")?;
-    let file = session.sources.add(path.display().to_string(), before.clone());
-    match pal::format(&before) {
-        Ok(after) => Ok((before, after)),
-        Err(found) => Err(Failed(found.iter().map(|one| Problem::from_diagnostic(one, file)).collect())),
+    let name = path.display().to_string();
+    let file = session.sources.add(name.clone(), before.clone());
+    let text = pal::format(&before).map_err(|found| Failed::from_diagnostics(&found, file))?;
+    let is_changed = before != text;
+    if args.check && is_changed {
+        let line = before.lines().zip(text.lines()).take_while(|(a, b)| a == b).count() + 1;
+        let problem = Problem::new("PAL0295", Exit::Input, format!("{name} is not formatted (line {line})"));
+        return Err(problem.help(format!("palinode fmt --write {name}")).into());
     }
+    if args.write && is_changed && name != "-" {
+        files::write(path, &text)?;
+    }
+    Ok(File { name, text, is_changed })
 }
 
-/// The number of the first line that differs.
-fn first_difference(before: &str, after: &str) -> usize {
-    before.lines().zip(after.lines()).take_while(|(a, b)| a == b).count() + 1
+impl Answer for Formatted {
+    fn text(&self, _: &Session) -> Text<'_> {
+        let one = |file: &File| match file.is_changed && self.write {
+            true if file.name != "-" => format!("{}: formatted\n", file.name),
+            false if self.check || self.write => String::new(),
+            _ => file.text.clone(),
+        };
+        self.files.iter().map(one).collect::<String>().into()
+    }
+
+    fn json(&self, _: &Session) -> Json<'_> {
+        let one = |file: &File| json!({ "file": file.name, "changed": file.is_changed, "text": file.text });
+        json!({ "files": self.files.iter().map(one).collect::<Vec<_>>() }).into()
+    }
 }

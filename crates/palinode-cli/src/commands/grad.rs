@@ -2,16 +2,19 @@
 
 use palinode_core::check::Verdict;
 use palinode_core::points;
+use palinode_ir::Span;
 use palinode_ir::check::{self, Checked, Checker};
 use palinode_ir::interp::{Code, Datum, Limits};
-use palinode_ir::pal::{Argument, Role, Unit};
-use palinode_ir::plan::{self, Ahead, Asked, Beside, Kept, Ladder, Sides, Target, Within, less};
+use palinode_ir::pal::{Output, Unit};
+use palinode_ir::plan::{
+    self, Ahead, Asked, Beside, FittedGradient, Kept, Ladder, Sides, Target, Within, less,
+};
 use palinode_ir::transform::TransformError;
 use serde_json::{Value, json};
 
 use crate::answer::{Json, Text};
 use crate::args::{GradArgs, Mode};
-use crate::commands::{headline, meaning, rounds_counter, value_alone};
+use crate::commands::{Meaning, Question, headline, rounds_counter, value_alone};
 use crate::execute::Cost;
 use crate::gradient::{Gradient, gradient, tensor};
 use crate::ladder::{Also, Planner};
@@ -19,27 +22,25 @@ use crate::model::Loaded;
 use crate::numbers::Look;
 use crate::problem::{Exit, Failed, Problem};
 use crate::progress::Progress;
-use crate::session::Session;
+use crate::session::{Answer, Session};
 use crate::stops::{Stop, Stops};
 use crate::storage::{REAL, budget_json};
-use crate::table::{BAD, Cell, DOUBT, GOOD, HEADING, styled, table};
-use crate::{execute, explain, inputs, model, numbers, sides, storage, value};
+use crate::table::{BAD, Cell, DOUBT, GOOD, headings, styled, table};
+use crate::{execute, explain, numbers, sides, storage, value};
 
-/// Where reverse mode has no room, forward mode is run for so many numbers at most: each takes a run.
+/// Where reverse mode exceeds the budget, forward mode is run for so many numbers at most: each takes a run.
 const MOST_FORWARDS: usize = 100;
 
 pub(crate) fn run(session: &mut Session, args: &GradArgs) -> Result<(), Failed> {
-    let loaded = model::load(session, &args.model.model)?;
-    let objective = loaded.objective(args.derivative.of.as_deref())?;
-    let wrt = loaded.wrt(&args.derivative.wrt)?;
-    let mut inputs = inputs::bind(session, &loaded, &args.model)?;
+    let Question { loaded, objective, wrt, mut inputs } =
+        Question::read(session, &args.model, &args.derivative)?;
     let limits = execute::limits_and_sums(&args.model, &args.sums);
     let mut asked = storage::read(session, &loaded, &args.storage)?;
     let mode = if asked.is_about_reverse() { Mode::Reverse } else { args.mode };
     if mode != args.mode && args.mode == Mode::Forward {
-        let message = "--budget, --recompute, --store and --narrow are about the way back, which forward mode does not go";
+        let message = "--budget, --recompute, --store and --narrow apply to reverse mode only";
         let problem = Problem::new("PAL0298", Exit::Usage, message);
-        return Err(problem.help("leave out --mode, or leave out these").into());
+        return Err(problem.help("leave out --mode or these options").into());
     }
 
     let session = &*session;
@@ -58,7 +59,7 @@ pub(crate) fn run(session: &mut Session, args: &GradArgs) -> Result<(), Failed> 
             &for_check,
             Also {
                 needed_by: "value, gradient and --check",
-                without: "`grad` without --check, which computes values and tangents beside the gradient,",
+                without: "`grad` without --check, which computes values and tangents as well,",
                 is_as_planned: true,
             },
         ),
@@ -126,27 +127,20 @@ pub(crate) fn run(session: &mut Session, args: &GradArgs) -> Result<(), Failed> 
             convert(&mut checked.parts[part], scale, of);
         }
     }
-    let answer = Answer {
-        loaded: &loaded,
+    let decisions = checked.as_ref().and_then(|checked| checked.decisions).map(|seen| seen.count());
+    session.answer(&Answered {
+        meaning: Meaning { decisions, ..Meaning::new(&loaded, (&wrt, &inputs), of, (counter, &after)) },
         stops: &stops,
-        objective,
-        wrt: &wrt,
-        inputs: &inputs,
-        value: found,
+        output: &loaded.model.outputs[objective],
+        value: of.map_or(found, |unit| unit.from_si(found)),
         gradient: &found_gradient,
         forward,
         asked: &asked,
         within: &within,
         rounding,
         checked: checked.as_ref(),
-    };
-    let decisions = checked.as_ref().and_then(|checked| checked.decisions).map(|seen| seen.count());
-    let at = (&wrt[..], &inputs[..]);
-    session.answer_meaning(
-        || meaning((session, &loaded), of, at, decisions, (counter, &after)),
-        || answer.text(args.show.look(), session),
-        || answer.json(session),
-    )?;
+        look: args.show.look(),
+    })?;
     match checked {
         Some(checked) if checked.disagrees() => Err(disagreement(session, &checked, rounding)),
         _ => Ok(()),
@@ -221,17 +215,15 @@ fn disagreement(session: &Session, checked: &Checked, rounding: Option<f64>) -> 
             .note("the gradient follows the decisions that were taken; moving the arguments may change them");
     }
     if !checked.forward_fits {
-        problem = problem.note("these are differences alone, which noise may mislead: forward mode beside them takes more than the budget");
+        problem = problem.note("only differences were used, which rounding may mislead: forward mode does not fit into the budget");
     }
     if session.json { Failed(Vec::new()) } else { problem.into() }
 }
 
-struct Answer<'a> {
-    loaded: &'a Loaded,
+struct Answered<'a> {
+    meaning: Meaning<'a>,
     stops: &'a [Stop],
-    objective: usize,
-    wrt: &'a [usize],
-    inputs: &'a [Datum<f64>],
+    output: &'a Output,
     value: f64,
     gradient: &'a Gradient,
     forward: Cost,
@@ -240,35 +232,18 @@ struct Answer<'a> {
     /// How far the gradient is from the exact one, if arrays were kept in fewer bits.
     rounding: Option<f64>,
     checked: Option<&'a Checked>,
+    look: Look,
 }
 
-impl Answer<'_> {
-    fn output(&self) -> &palinode_ir::pal::Output {
-        &self.loaded.model.outputs[self.objective]
-    }
-
-    fn argument(&self, part: usize) -> &Argument {
-        &self.loaded.arguments()[self.wrt[part]]
-    }
-
-    fn value(&self) -> f64 {
-        self.output().unit.as_ref().map_or(self.value, |unit| unit.from_si(self.value))
-    }
-
-    fn text(&self, look: Look, session: &Session) -> Text<'_> {
-        let output = self.output();
+impl Answer for Answered<'_> {
+    fn text(&self, session: &Session) -> Text<'_> {
+        let (output, look) = (self.output, self.look);
         let unit = output.unit.as_ref().map_or(String::new(), |unit| format!(" {}", unit.text));
-        let shown = format!("{} = {}{unit}", output.name, numbers::short(self.value(), look.digits));
+        let shown = format!("{} = {}{unit}", output.name, numbers::short(self.value, look.digits));
         let head = headline(&shown, self.gradient.cost, session);
-        let mut rows = vec![vec![
-            Cell::new("with respect to").style(HEADING),
-            Cell::new("gradient").style(HEADING),
-            Cell::new("unit").style(HEADING),
-            Cell::new("check by differences").style(HEADING),
-        ]];
-        for part in 0..self.wrt.len() {
+        let mut rows = vec![headings("with respect to|gradient|unit|check by differences")];
+        for (part, argument) in self.meaning.moved().enumerate() {
             let tensor = &self.gradient.parts[part];
-            let argument = self.argument(part);
             let unit = value::derivative_unit(output.unit.as_ref(), argument.unit.as_ref());
             let check =
                 self.checked.map_or(Cell::default(), |checked| verdict_cell(&checked.parts[part], look));
@@ -284,102 +259,30 @@ impl Answer<'_> {
             out.push_str(&decisions_line(checked, look));
         }
         for stop in self.stops {
-            if let Some(words) = stop.flag(storage::line(session, self.loaded, stop.span)) {
+            if let Some(words) = stop.flag(self.line(session, stop.span)) {
                 out.push_str(&format!("rounds   {}\n", styled(DOUBT, &words)));
             }
         }
         out.push_str(&self.memory_line(session));
         if let Some(error) = self.rounding {
             let by = match error.is_nan() {
-                true => "off by what no exact gradient within the budget could show".to_string(),
-                false => format!("off by {} of its largest entry", numbers::short(error, 2)),
+                true => "error unknown: the exact gradient does not fit into the budget".to_string(),
+                false => format!("error {} of its largest entry", numbers::short(error, 2)),
             };
             out.push_str(&format!("rounded  {by}, because arrays were kept in fewer bits\n"));
         }
         Text::from(head).then("\n").then(table(rows, "   ")).then(out)
     }
 
-    fn memory_line(&self, session: &Session) -> String {
-        let peak = storage::within_budget(self.gradient.cost.charged, self.gradient.cost.arrays);
-        let held = execute::held(&self.gradient.cost);
-        match self.within {
-            Within::AnyMemory => {}
-            Within::Planned { budget, fitted, .. } => {
-                let work = storage::against_all(fitted);
-                let line = |span| storage::line(session, self.loaded, span);
-                let how = storage::kept_by(fitted, &line).join("\n         ");
-                let held = storage::held(held);
-                return format!(
-                    "memory   {peak}, within {budget}; {work}\n         {how}\n         {held}\n"
-                );
-            }
-            Within::Stopping { budget, .. } | Within::Forwards { budget, .. }
-                if self.gradient.mode == Mode::Forward =>
-            {
-                let numbers: usize = self.gradient.parts.iter().map(|part| part.data.len()).sum();
-                let runs = numbers::plural(numbers as u64, "run");
-                let held = match self.within {
-                    Within::Stopping { .. } => storage::held_making(held),
-                    _ => storage::held(held),
-                };
-                return format!(
-                    "memory   {peak}, within {budget}; in forward mode, {runs} of the model\n         the way back needs more\n         {held}\n"
-                );
-            }
-            Within::Forwards { .. } => unreachable!("it goes forwards"),
-            Within::Stopping { budget, .. } => {
-                let how = match &self.gradient.kept {
-                    Kept::Planned => {
-                        storage::chosen(&self.loaded.model.program, self.gradient.storage.recompute, 0)
-                    }
-                    Kept::Snapshots(bytes) => {
-                        format!("each loop keeps as many snapshots as fit into {}", numbers::bytes(*bytes))
-                    }
-                    Kept::Counted(fitted) => {
-                        let line = |span| storage::line(session, self.loaded, span);
-                        let how = storage::kept_by(fitted, &line).join("\n         ");
-                        let held = storage::held_making(held);
-                        return format!(
-                            "memory   {peak}, within {budget}; planned with the rounds that a run of the values counted\n         {how}\n         {held}\n"
-                        );
-                    }
-                };
-                let held = storage::held_making(held);
-                return format!(
-                    "memory   {peak}, within {budget}; it is not known before a run, so more would have stopped it\n         {how}\n         {held}\n"
-                );
-            }
-        }
-        let (peak, forward) = (self.gradient.cost.peak, self.forward.peak);
-        let mode = match self.gradient.mode {
-            Mode::Reverse => "forwards and backwards",
-            Mode::Forward | Mode::Auto => "forwards with tangents",
-        };
-        let mut line = format!(
-            "memory   peak {} {mode}, {} for the value alone",
-            numbers::bytes(peak),
-            numbers::bytes(forward)
-        );
-        let extra = peak.saturating_sub(forward);
-        if self.gradient.mode == Mode::Reverse && self.forward.steps >= 100 {
-            line.push_str(&format!("; {:.1} bytes more a step", extra as f64 / self.forward.steps as f64));
-        }
-        line.push('\n');
-        line
-    }
-
     fn json(&self, session: &Session) -> Json<'_> {
-        let output = self.output();
-        let parts = (0..self.wrt.len()).map(|part| {
-            let argument = self.argument(part);
+        let parts = self.meaning.moved().enumerate().map(|(part, argument)| {
             let unit = argument.unit.as_ref();
             let tensor = &self.gradient.parts[part];
-            let role = if argument.role == Role::Param { "param" } else { "input" };
             let fields = Json::fields([
                 ("name", json!(&*argument.name).into()),
-                ("role", json!(role).into()),
+                ("role", json!(value::role(argument)).into()),
                 ("unit", value::unit(unit).into()),
-                ("at", value::datum(&self.inputs[self.wrt[part]], unit)),
+                ("at", value::datum(&self.meaning.inputs[self.meaning.wrt[part]], unit)),
                 ("shape", json!(tensor.shape).into()),
                 ("gradient", value::reals(tensor)),
             ]);
@@ -389,12 +292,78 @@ impl Answer<'_> {
             }
         });
         let head = json!({
-            "model": session.sources.name_of(self.loaded.file),
-            "output": value::output(output, self.value()),
+            "model": session.sources.name_of(self.meaning.loaded.file),
+            "output": value::output(self.output, self.value),
             "mode": if self.gradient.mode == Mode::Reverse { "reverse" } else { "forward" },
         });
-        let head = Json::Value(head).and(Json::fields([("gradient", Json::List(parts.collect()))]));
+        let head = Json::from(head).and(Json::fields([("gradient", Json::List(parts.collect()))]));
         head.and(self.costs(session).into())
+    }
+
+    fn meaning(&self, session: &Session) -> Option<Value> {
+        Some(self.meaning.json(session))
+    }
+}
+
+impl Answered<'_> {
+    fn line(&self, session: &Session, span: Span) -> Option<usize> {
+        storage::line(session, self.meaning.loaded, span)
+    }
+
+    /// What was planned, before the first run or with the rounds that one counted.
+    fn fitted(&self) -> Option<&FittedGradient> {
+        match (self.within, &self.gradient.kept) {
+            (Within::Planned { fitted, .. }, _) | (_, Kept::Counted(fitted)) => Some(fitted),
+            _ => None,
+        }
+    }
+
+    fn memory_line(&self, session: &Session) -> String {
+        let Gradient { cost, kept, parts, storage, mode } = self.gradient;
+        if let Some(budget) = self.within.budget() {
+            let how = match (self.within, kept) {
+                (Within::Planned { fitted, .. }, _) => storage::against_all(fitted),
+                _ if *mode == Mode::Forward => {
+                    let numbers: usize = parts.iter().map(|part| part.data.len()).sum();
+                    format!("in forward mode, {} of the model", numbers::plural(numbers as u64, "run"))
+                }
+                (_, Kept::Counted(_)) => {
+                    "planned with the rounds that a run of the values counted".to_string()
+                }
+                _ => {
+                    let stopped = "a run beyond the budget would have been stopped";
+                    format!("the memory depends on data; {stopped}")
+                }
+            };
+            let mut lines = match (self.fitted(), kept) {
+                (Some(fitted), _) => storage::kept_by(fitted, &|span| self.line(session, span)),
+                _ if *mode == Mode::Forward => vec!["reverse mode needs more".to_string()],
+                (_, Kept::Snapshots(bytes)) => {
+                    vec![format!("each loop keeps as many snapshots as fit into {}", numbers::bytes(*bytes))]
+                }
+                _ => vec![storage::chosen(&self.meaning.loaded.model.program, storage.recompute, 0)],
+            };
+            let held = execute::held(cost);
+            lines.push(match self.within {
+                Within::Stopping { .. } => storage::held_making(held),
+                _ => storage::held(held),
+            });
+            let peak = storage::within_budget(cost.charged, cost.arrays);
+            return format!(
+                "memory   {peak}, within {budget}; {how}\n         {}\n",
+                lines.join("\n         ")
+            );
+        }
+        let (extra, steps) = (cost.peak.saturating_sub(self.forward.peak), self.forward.steps);
+        let (way, more) = match mode {
+            Mode::Reverse if steps >= 100 => {
+                ("forwards and backwards", format!("; {:.1} bytes more a step", extra as f64 / steps as f64))
+            }
+            Mode::Reverse => ("forwards and backwards", String::new()),
+            Mode::Forward | Mode::Auto => ("forwards with tangents", String::new()),
+        };
+        let [peak, alone] = [cost.peak, self.forward.peak].map(numbers::bytes);
+        format!("memory   peak {peak} {way}, {alone} for the value alone{more}\n")
     }
 
     /// The fields after the gradient.
@@ -420,27 +389,19 @@ impl Answer<'_> {
         if self.asked.budget.is_some() {
             all["memory"]["held_bytes"] = json!(execute::held(&self.gradient.cost));
         }
-        match self.within {
-            Within::AnyMemory => {}
-            Within::Planned { budget, fitted, .. } => {
-                let line = |span| storage::line(session, self.loaded, span);
-                all["budget"] = budget_json(*budget, fitted, &line);
-            }
-            Within::Stopping { budget, .. } | Within::Forwards { budget, .. } => {
-                let line = |span| storage::line(session, self.loaded, span);
-                all["budget"] = match &self.gradient.kept {
-                    Kept::Counted(fitted) => budget_json(*budget, fitted, &line),
-                    Kept::Planned | Kept::Snapshots(_) => json!({ "budget_bytes": budget.bytes() }),
-                };
-            }
+        if let Some(budget) = self.within.budget() {
+            all["budget"] = match self.fitted() {
+                Some(fitted) => budget_json(budget, fitted, &|span| self.line(session, span)),
+                None => json!({ "budget_bytes": budget.bytes() }),
+            };
         }
         if !self.stops.is_empty() {
-            let line = |stop: &Stop| storage::line(session, self.loaded, stop.span);
-            let name = |at: usize| self.loaded.arguments()[at].name.to_string();
+            let line = |stop: &Stop| self.line(session, stop.span);
+            let name = |at: usize| self.meaning.loaded.arguments()[at].name.to_string();
             all["stops"] = self.stops.iter().map(|stop| stop.json(line(stop), &name)).collect();
         }
         if let Some(checked) = self.checked {
-            all["forward_mode_had_room"] = json!(checked.forward_fits);
+            all["forward_mode_fits"] = json!(checked.forward_fits);
             all["decisions"] = checked.decisions.map_or(Value::Null, |seen| {
                 json!({
                     "count": seen.count(),
@@ -465,68 +426,61 @@ fn verdict_cell(part: &check::Part, look: Look) -> Cell<'static> {
         Some(slope) => (format!("{of}; across decisions the slope is {}", number(slope)), DOUBT),
         None => (of, GOOD),
     };
-    match part.found.verdict {
+    let (words, style) = match part.found.verdict {
         Verdict::Agrees { digits } => {
-            Cell::new(format!("agrees to {}{of}", numbers::plural(u64::from(digits), "digit"))).style(good)
+            (format!("agrees to {}{of}", numbers::plural(u64::from(digits), "digit")), good)
         }
-        Verdict::Within { digits: None } => Cell::new(format!("agrees: both vanish{of}")).style(good),
+        Verdict::Within { digits: None } => (format!("agrees: both vanish{of}"), good),
         Verdict::Within { digits: Some(digits) } => {
             let digits = numbers::plural(u64::from(digits), "digit");
-            Cell::new(format!("agrees as far as differences can tell, {digits}{of}")).style(DOUBT)
+            (format!("agrees as far as differences can tell, {digits}{of}"), DOUBT)
         }
         Verdict::Kink { left, right } => {
-            let words =
-                format!("kink nearby? slope {} to the left, {} to the right", number(left), number(right));
-            Cell::new(words).style(DOUBT)
+            let (left, right) = (number(left), number(right));
+            (format!("kink nearby? slope {left} to the left, {right} to the right"), DOUBT)
         }
         Verdict::Jump { left, right, has_kink } => {
             let (what, gradient) = match has_kink {
                 true => ("jump and kink", "what the rule table says"),
                 false => ("jump", "the slope on its side"),
             };
-            let words = format!(
-                "{what} here: the value is {} to the left, {} to the right; the gradient is {gradient}",
-                number(left),
-                number(right)
-            );
-            Cell::new(words).style(DOUBT)
+            let sides = format!("{} to the left, {} to the right", number(left), number(right));
+            (format!("{what} here: the value is {sides}; the gradient is {gradient}"), DOUBT)
         }
         Verdict::Crossed => {
-            Cell::new(format!("not checked: every step, however small, changes a decision{of}")).style(DOUBT)
+            (format!("not checked: every step, however small, changes a decision{of}"), DOUBT)
         }
         Verdict::Disagrees => {
-            let place = part
-                .place
-                .filter(|_| part.elements > 1)
-                .map_or(String::new(), |at| format!(" for entry {at}"));
-            Cell::new(format!("DISAGREES: differences give {}{place}", number(part.found.differences)))
-                .style(BAD)
+            let place = part.place.filter(|_| part.elements > 1);
+            let place = place.map_or(String::new(), |at| format!(" for entry {at}"));
+            (format!("DISAGREES: differences give {}{place}", number(part.found.differences)), BAD)
         }
-        Verdict::Unknown => Cell::new("no differences: the model fails around this point").style(DOUBT),
-    }
+        Verdict::Unknown => ("no differences: the model fails around this point".to_string(), DOUBT),
+    };
+    Cell::new(words).style(style)
 }
 
 fn decisions_line(checked: &Checked, look: Look) -> String {
-    let room = match checked.forward_fits {
+    let forward = match checked.forward_fits {
         true => "",
         false => {
-            "check    without forward mode, which takes more than the budget: where a slope jumps, differences alone may mislead\n"
+            "check    without forward mode, which does not fit into the budget: where a slope jumps, differences alone may mislead\n"
         }
     };
     let Some(seen) = checked.decisions else {
-        return format!("meaning  decisions were not counted: that takes more than the budget\n{room}");
+        return format!("meaning  decisions were not counted: that does not fit into the budget\n{forward}");
     };
     let (count, margin) = (seen.count(), seen.smallest_margin);
     if count == 0 {
-        return room.to_string();
+        return forward.to_string();
     }
     let words = if count == 1 { "decision depends" } else { "decisions depend" };
     let nearest = if margin.is_finite() {
-        format!("; the closest would turn at a distance of {}", numbers::short(margin, look.digits.min(3)))
+        format!("; the closest changes at a distance of {}", numbers::short(margin, look.digits.min(3)))
     } else {
         String::new()
     };
-    format!("meaning  {} {words} on what is differentiated{nearest}\n{room}", numbers::count(count))
+    format!("meaning  {} {words} on the params{nearest}\n{forward}", numbers::count(count))
 }
 
 /// A comparison in other units: slopes by a factor, values in the unit of what is differentiated.

@@ -7,7 +7,7 @@ use crate::args::{Cli, HelpArgs};
 use crate::assign::closest;
 use crate::pages;
 use crate::problem::{Exit, Failed, Problem};
-use crate::session::Session;
+use crate::session::{Plain, Session};
 use crate::table::{HEADING, STRONG, styled};
 
 pub(crate) fn run(session: &mut Session, args: &HelpArgs) -> Result<(), Failed> {
@@ -17,16 +17,16 @@ pub(crate) fn run(session: &mut Session, args: &HelpArgs) -> Result<(), Failed> 
         let help = cli.render_help().ansi().to_string();
         let text = format!("{help}\nError codes, explained by `palinode help CODE`:\n{}\n", all.join("\n"));
         let codes: Vec<&str> = pages::PAGES.iter().map(|(code, _)| *code).collect();
-        return session.answer(|| text, || json!({ "codes": codes }).into());
+        return session.answer(&Plain(text, json!({ "codes": codes })));
     };
     let code = topic.to_ascii_uppercase();
     if let Some(page) = pages::find(&code) {
-        return session.answer(|| painted(page), || json!({ "code": code, "page": page }).into());
+        return session.answer(&Plain(painted(page), json!({ "code": code, "page": page })));
     }
     cli.build();
     if let Some(command) = cli.find_subcommand_mut(topic) {
         let help = command.render_long_help();
-        return session.answer(|| help.ansi().to_string(), || json!({ "help": help.to_string() }).into());
+        return session.answer(&Plain(help.ansi().to_string(), json!({ "help": help.to_string() })));
     }
     let problem = Problem::new("PAL0296", Exit::Usage, format!("there is no page about `{topic}`"));
     let commands: Vec<&str> = cli.get_subcommands().map(clap::Command::get_name).collect();

@@ -2,32 +2,31 @@
 
 use palinode_core::points::{self, Parts};
 use palinode_ir::interp::{Code, Datum, Tensor};
+use palinode_ir::pal::Output;
 use palinode_ir::plan::Target;
 use palinode_ir::{passes, transform};
 use serde_json::{Value, json};
 
-use crate::answer::Json;
+use crate::answer::{Json, Text};
 use crate::args::HessianArgs;
-use crate::commands::{headline, meaning, measured, objective_value, rounds_counter, run_model};
-use crate::execute::run_derivative;
+use crate::commands::{Meaning, Question, headline, measured, objective_value, rounds_counter, run_model};
+use crate::execute::{Cost, run_derivative};
 use crate::gradient::NoGradient;
 use crate::model::Loaded;
 use crate::numbers::Look;
 use crate::problem::Failed;
 use crate::progress::Progress;
-use crate::session::Session;
+use crate::session::{Answer, Session};
 use crate::sides::Allowed;
 use crate::table::{Cell, HEADING, layout};
-use crate::{execute, explain, inputs, model, numbers, sides, value};
+use crate::{execute, explain, numbers, sides, value};
 
 /// How many rows and columns are shown unless all are asked for.
 const SHOWN: usize = 8;
 
 pub(crate) fn run(session: &mut Session, args: &HessianArgs) -> Result<(), Failed> {
-    let loaded = model::load(session, &args.model.model)?;
-    let objective = loaded.objective(args.derivative.of.as_deref())?;
-    let wrt = loaded.wrt(&args.derivative.wrt)?;
-    let mut inputs = inputs::bind(session, &loaded, &args.model)?;
+    let Question { loaded, objective, wrt, mut inputs } =
+        Question::read(session, &args.model, &args.derivative)?;
     let limits = execute::limits_and_sums(&args.model, &args.sums);
     let model = loaded.only(objective);
     let of = Target { program: &model, wrt: &wrt, inputs: &inputs };
@@ -65,18 +64,35 @@ pub(crate) fn run(session: &mut Session, args: &HessianArgs) -> Result<(), Faile
         block.data.iter_mut().for_each(|x| *x *= factor);
         blocks.push(block);
     }
-    let sizes: Vec<usize> = wrt.iter().map(|&at| inputs[at].elements()).collect();
-    let text = || {
-        let shown = format!("{} = {}", output.name, numbers::short(value, usize::from(args.show.digits)));
-        let head = headline(&shown, ran.cost, session);
-        let matrix = assemble(&blocks, &sizes);
-        format!("{head}\n{}", matrix_text(&labels(&loaded, &wrt, &inputs), &matrix, args.show.look()))
-    };
-    let fields = || {
-        let names: Vec<&str> = wrt.iter().map(|&at| &*loaded.arguments()[at].name).collect();
-        let unit_of = |&at: &usize| value::unit(loaded.arguments()[at].unit.as_ref());
-        let units: Vec<Value> = wrt.iter().map(unit_of).collect();
-        let n = wrt.len();
+    let counter = rounds_counter(session, &model);
+    let meaning = Meaning::new(&loaded, (&wrt, &inputs), unit, (counter, &limits));
+    session.answer(&Hessian { meaning, output, value, blocks, cost: ran.cost, look: args.show.look() })
+}
+
+struct Hessian<'a> {
+    meaning: Meaning<'a>,
+    output: &'a Output,
+    value: f64,
+    /// A block for each pair of arguments, row by row.
+    blocks: Vec<Tensor<f64>>,
+    cost: Cost,
+    look: Look,
+}
+
+impl Answer for Hessian<'_> {
+    fn text(&self, session: &Session) -> Text<'_> {
+        let Meaning { loaded, wrt, inputs, .. } = self.meaning;
+        let shown = format!("{} = {}", self.output.name, numbers::short(self.value, self.look.digits));
+        let head = headline(&shown, self.cost, session);
+        let sizes: Vec<usize> = wrt.iter().map(|&at| inputs[at].elements()).collect();
+        let matrix = assemble(&self.blocks, &sizes);
+        format!("{head}\n{}", matrix_text(&labels(loaded, wrt, inputs), &matrix, self.look)).into()
+    }
+
+    fn json(&self, session: &Session) -> Json<'_> {
+        let names: Vec<&str> = self.meaning.moved().map(|one| &*one.name).collect();
+        let units: Vec<Value> = self.meaning.moved().map(|one| value::unit(one.unit.as_ref())).collect();
+        let n = names.len();
         let block = |(at, block)| {
             Json::fields([
                 ("row", json!(names[at / n]).into()),
@@ -85,57 +101,40 @@ pub(crate) fn run(session: &mut Session, args: &HessianArgs) -> Result<(), Faile
             ])
         };
         Json::fields([
-            ("model", json!(session.sources.name_of(loaded.file)).into()),
-            ("output", value::output(output, value).into()),
+            ("model", json!(session.sources.name_of(self.meaning.loaded.file)).into()),
+            ("output", value::output(self.output, self.value).into()),
             ("wrt", json!(names).into()),
             ("units", json!(units).into()),
-            ("hessian", Json::List(blocks.iter().enumerate().map(block).collect())),
+            ("hessian", Json::List(self.blocks.iter().enumerate().map(block).collect())),
         ])
-        .and(measured(ran.cost, session, json!({ "peak_bytes": ran.cost.peak })))
-    };
-    let counter = rounds_counter(session, &model);
-    let told = || meaning((session, &loaded), unit, (&wrt, &inputs), None, (counter, &limits));
-    session.answer_meaning(told, text, fields)
+        .and(measured(self.cost, session, json!({ "peak_bytes": self.cost.peak })))
+    }
+
+    fn meaning(&self, session: &Session) -> Option<Value> {
+        Some(self.meaning.json(session))
+    }
 }
 
 /// The name of each row: `a`, `w[0]`, `w[1]`, `m[0,1]`.
 pub(crate) fn labels(loaded: &Loaded, wrt: &[usize], inputs: &[Datum<f64>]) -> Vec<String> {
-    let mut all = Vec::new();
-    for &at in wrt {
-        let name = &loaded.arguments()[at].name;
-        let shape = inputs[at].shape();
-        for element in 0..inputs[at].elements() {
-            let mut rest = element;
-            let mut indices: Vec<String> = Vec::new();
-            for &length in shape.iter().rev() {
-                indices.insert(0, (rest % length).to_string());
-                rest /= length;
-            }
-            all.push(if shape.is_empty() {
-                name.to_string()
-            } else {
-                format!("{name}[{}]", indices.join(","))
-            });
-        }
-    }
-    all
+    let label = |at: usize, element: usize| {
+        let (name, shape) = (&loaded.arguments()[at].name, inputs[at].shape());
+        let after = |axis: usize| shape[axis + 1..].iter().product::<usize>();
+        let index = |axis: usize| (element / after(axis) % shape[axis]).to_string();
+        let indices: Vec<String> = (0..shape.len()).map(index).collect();
+        if shape.is_empty() { name.to_string() } else { format!("{name}[{}]", indices.join(",")) }
+    };
+    wrt.iter().flat_map(|&at| (0..inputs[at].elements()).map(move |element| label(at, element))).collect()
 }
 
 /// Blocks, row by row -> one matrix.
 fn assemble(blocks: &[Tensor<f64>], sizes: &[usize]) -> Vec<Vec<f64>> {
-    let mut rows = Vec::new();
-    for (at, &height) in sizes.iter().enumerate() {
-        for row in 0..height {
-            let mut line = Vec::new();
-            for (column, &width) in sizes.iter().enumerate() {
-                line.extend_from_slice(
-                    &blocks[at * sizes.len() + column].data[row * width..(row + 1) * width],
-                );
-            }
-            rows.push(line);
-        }
-    }
-    rows
+    let line = |blocks: &[Tensor<f64>], row: usize| {
+        let parts = blocks.iter().zip(sizes).map(|(block, &width)| &block.data[row * width..][..width]);
+        parts.collect::<Vec<_>>().concat()
+    };
+    let heights = blocks.chunks(sizes.len()).zip(sizes);
+    heights.flat_map(|(blocks, &height)| (0..height).map(move |row| line(blocks, row))).collect()
 }
 
 fn matrix_text(labels: &[String], matrix: &[Vec<f64>], look: Look) -> String {

@@ -3,12 +3,13 @@
 use palinode_ir::{Program, pal, passes, text, transform};
 use serde_json::{Value, json};
 
+use crate::answer::{Json, Text};
 use crate::args::{Derived, IrArgs};
 use crate::assign::{closest, listed};
 use crate::explain;
 use crate::model::{self, Loaded};
 use crate::problem::{Exit, Failed, Problem};
-use crate::session::Session;
+use crate::session::{Answer, Session};
 use crate::table::{HEADING, styled};
 
 /// A program, and what made it.
@@ -41,38 +42,47 @@ pub(crate) fn run(session: &mut Session, args: &IrArgs) -> Result<(), Failed> {
         };
         apply(&mut stages, name, *pass);
     }
-    let only = stages.len() == 1;
-    let mut out = String::new();
-    let mut before: Option<&Program> = None;
-    for stage in &stages {
-        let changed = before.is_none_or(|before| *before != stage.program);
-        if !only {
-            let size = stage.program.size();
-            let change = match before {
-                None => format!("{size} instructions"),
-                Some(_) if !changed => "no change".to_string(),
-                Some(before) => format!("{} -> {size} instructions", before.size()),
-            };
-            out.push_str(&styled(HEADING, &format!("// {}: {change}", stage.name)));
-            out.push('\n');
-        }
-        if changed {
-            out.push_str(&text::print(&stage.program));
+    session.answer(&Stages { loaded: &loaded, stages })
+}
+
+struct Stages<'a> {
+    loaded: &'a Loaded,
+    stages: Vec<Stage>,
+}
+
+impl Answer for Stages<'_> {
+    fn text(&self, _: &Session) -> Text<'_> {
+        let only = self.stages.len() == 1;
+        let mut out = String::new();
+        let mut before: Option<&Program> = None;
+        for stage in &self.stages {
+            let changed = before.is_none_or(|before| *before != stage.program);
             if !only {
+                let size = stage.program.size();
+                let change = match before {
+                    None => format!("{size} instructions"),
+                    Some(_) if !changed => "no change".to_string(),
+                    Some(before) => format!("{} -> {size} instructions", before.size()),
+                };
+                out.push_str(&styled(HEADING, &format!("// {}: {change}", stage.name)));
                 out.push('\n');
             }
+            if changed {
+                out.push_str(&text::print(&stage.program));
+                if !only {
+                    out.push('\n');
+                }
+            }
+            before = Some(&stage.program);
         }
-        before = Some(&stage.program);
+        out.into()
     }
-    let one = |stage: &Stage| {
-        let program = &stage.program;
-        json!({ "name": stage.name, "instructions": program.size(), "text": text::print(program) })
-    };
-    let fields = || {
-        let programs: Vec<Value> = stages.iter().map(one).collect();
-        json!({ "model": session.sources.name_of(loaded.file), "programs": programs }).into()
-    };
-    session.answer(|| out, fields)
+
+    fn json(&self, session: &Session) -> Json<'_> {
+        let one = |Stage { name, program }: &Stage| json!({ "name": name, "instructions": program.size(), "text": text::print(program) });
+        let programs: Vec<Value> = self.stages.iter().map(one).collect();
+        json!({ "model": session.sources.name_of(self.loaded.file), "programs": programs }).into()
+    }
 }
 
 fn apply(stages: &mut Vec<Stage>, name: &str, pass: passes::Pass) {
@@ -109,32 +119,43 @@ const WIDE: usize = 72;
 
 /// The source beside its single assignments.
 fn ssa(session: &mut Session, loaded: &Loaded) -> Result<(), Failed> {
-    let lines = pal::ssa(&loaded.model.source).map_err(|found| {
-        Failed(found.iter().map(|one| Problem::from_diagnostic(one, loaded.file)).collect())
-    })?;
-    // Comments and other long lines that became nothing do not push the second column away.
-    let chars = |line: &pal::SsaLine| line.source.chars().count();
-    let width =
-        lines.iter().filter(|line| !line.assignments.is_empty()).map(chars).max().unwrap_or(0).min(WIDE);
-    let bar = styled(HEADING, "|");
-    let mut out = String::new();
-    for line in &lines {
-        let mut assignments = line.assignments.iter();
-        let mut row = format!("  {}", line.source);
-        if chars(line) <= width {
-            let padding = " ".repeat(width - chars(line));
-            row = format!("{row}{padding}  {bar}  {}", assignments.next().map_or("", String::as_str));
+    let lines =
+        pal::ssa(&loaded.model.source).map_err(|found| Failed::from_diagnostics(&found, loaded.file))?;
+    session.answer(&Ssa { loaded, lines })
+}
+
+struct Ssa<'a> {
+    loaded: &'a Loaded,
+    lines: Vec<pal::SsaLine>,
+}
+
+impl Answer for Ssa<'_> {
+    fn text(&self, _: &Session) -> Text<'_> {
+        // Comments and other long lines that became nothing do not push the second column away.
+        let chars = |line: &pal::SsaLine| line.source.chars().count();
+        let assigned = self.lines.iter().filter(|line| !line.assignments.is_empty());
+        let width = assigned.map(chars).max().unwrap_or(0).min(WIDE);
+        let bar = styled(HEADING, "|");
+        let mut out = String::new();
+        for line in &self.lines {
+            let mut assignments = line.assignments.iter();
+            let mut row = format!("  {}", line.source);
+            if chars(line) <= width {
+                let padding = " ".repeat(width - chars(line));
+                row = format!("{row}{padding}  {bar}  {}", assignments.next().map_or("", String::as_str));
+            }
+            out.push_str(row.trim_end());
+            out.push('\n');
+            for assignment in assignments {
+                out.push_str(&format!("  {}  {bar}  {assignment}\n", " ".repeat(width)));
+            }
         }
-        out.push_str(row.trim_end());
-        out.push('\n');
-        for assignment in assignments {
-            out.push_str(&format!("  {}  {bar}  {assignment}\n", " ".repeat(width)));
-        }
+        out.into()
     }
-    let one = |line: &pal::SsaLine| json!({ "line": line.number, "source": line.source, "assignments": line.assignments });
-    let fields = || {
-        let lines: Vec<Value> = lines.iter().map(one).collect();
-        json!({ "model": session.sources.name_of(loaded.file), "lines": lines }).into()
-    };
-    session.answer(|| out, fields)
+
+    fn json(&self, session: &Session) -> Json<'_> {
+        let one = |line: &pal::SsaLine| json!({ "line": line.number, "source": line.source, "assignments": line.assignments });
+        let lines: Vec<Value> = self.lines.iter().map(one).collect();
+        json!({ "model": session.sources.name_of(self.loaded.file), "lines": lines }).into()
+    }
 }

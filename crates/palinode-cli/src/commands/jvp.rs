@@ -7,18 +7,19 @@ use palinode_ir::plan::Target;
 use palinode_ir::{passes, transform};
 use serde_json::{Value, json};
 
-use crate::answer::Json;
+use crate::answer::{Json, Text};
 use crate::args::JvpArgs;
 use crate::assign::{self, Numbers, unknown};
-use crate::commands::{headline, meaning, measured, rounds_counter, run_model};
-use crate::execute::run_derivative;
+use crate::commands::{Meaning, headline, measured, output_json, rounds_counter, run_model};
+use crate::execute::{Cost, run_derivative};
 use crate::gradient::NoGradient;
 use crate::model::Loaded;
+use crate::numbers::Look;
 use crate::problem::{Exit, Failed, Problem};
 use crate::progress::Progress;
-use crate::session::Session;
+use crate::session::{Answer, Session};
 use crate::sides::Allowed;
-use crate::table::{Cell, HEADING, STRONG, layout};
+use crate::table::{Cell, STRONG, headings, layout};
 use crate::{execute, explain, inputs, model, numbers, sides, value};
 
 /// An argument and how it moves, in the declared unit.
@@ -67,7 +68,7 @@ pub(crate) fn run(session: &mut Session, args: &JvpArgs) -> Result<(), Failed> {
     let outputs = &loaded.model.outputs;
     let mut given = ran.outputs.into_iter();
     let values: Vec<Datum<f64>> = given.by_ref().take(outputs.len()).collect();
-    let all: Vec<Row<'_>> = outputs
+    let rows: Vec<Row<'_>> = outputs
         .iter()
         .zip(values)
         .map(|(output, datum)| {
@@ -76,12 +77,24 @@ pub(crate) fn run(session: &mut Session, args: &JvpArgs) -> Result<(), Failed> {
             (output, value::in_unit(datum, unit), tangent.map(|tangent| value::in_unit(tangent, unit)))
         })
         .collect();
-    let text = || {
-        let look = args.show.look();
-        let words = |datum: &Datum<f64>| numbers::datum(datum, look).into_words();
-        let heads = ["output", "value", "derivative", "unit"];
-        let mut rows = vec![Vec::from(heads.map(|head| Cell::new(head).style(HEADING)))];
-        rows.extend(all.iter().map(|(output, datum, tangent)| {
+    let counter = rounds_counter(session, &loaded.model.program);
+    let meaning = Meaning::new(&loaded, (&wrt, &inputs), None, (counter, &limits));
+    session.answer(&Tangents { meaning, moves, rows, cost: ran.cost, look: args.show.look() })
+}
+
+struct Tangents<'a> {
+    meaning: Meaning<'a>,
+    moves: Vec<Move>,
+    rows: Vec<Row<'a>>,
+    cost: Cost,
+    look: Look,
+}
+
+impl Answer for Tangents<'_> {
+    fn text(&self, session: &Session) -> Text<'_> {
+        let words = |datum: &Datum<f64>| numbers::datum(datum, self.look).into_words();
+        let mut rows = vec![headings("output|value|derivative|unit")];
+        rows.extend(self.rows.iter().map(|(output, datum, tangent)| {
             vec![
                 Cell::new(&*output.name).style(STRONG),
                 Cell::new(words(datum)),
@@ -89,42 +102,36 @@ pub(crate) fn run(session: &mut Session, args: &JvpArgs) -> Result<(), Failed> {
                 Cell::new(output.unit.as_ref().map_or("", |unit| &*unit.text)),
             ]
         }));
-        let shown: Vec<String> = moves
-            .iter()
-            .map(|one| {
-                let numbers = numbers::reals(&one.numbers.shape, &one.numbers.data, look).into_words();
-                format!("{} = {numbers}", loaded.arguments()[one.at].name)
-            })
-            .collect();
-        let head = headline(&format!("along {}", shown.join(", ")), ran.cost, session);
-        format!("{head}\n{}", layout(rows, "   "))
-    };
-    let fields = || {
-        let direction = moves.iter().map(|one| {
+        let shown = self.meaning.moved().zip(&self.moves).map(|(argument, Move { numbers, .. })| {
+            let numbers = numbers::reals(&numbers.shape, &numbers.data, self.look).into_words();
+            format!("{} = {numbers}", argument.name)
+        });
+        let shown = shown.collect::<Vec<_>>().join(", ");
+        let head = headline(&format!("along {shown}"), self.cost, session);
+        format!("{head}\n{}", layout(rows, "   ")).into()
+    }
+
+    fn json(&self, session: &Session) -> Json<'_> {
+        let direction = self.meaning.moved().zip(&self.moves).map(|(argument, one)| {
             let Numbers { shape, data } = &one.numbers;
             let numbers = Json::Array { shape, element: Box::new(|at| value::number(data[at])) };
-            Json::fields([("name", json!(&*loaded.arguments()[one.at].name).into()), ("direction", numbers)])
+            Json::fields([("name", json!(&*argument.name).into()), ("direction", numbers)])
         });
-        let outputs = all.iter().map(|(output, datum, tangent)| {
-            Json::fields([
-                ("name", json!(&*output.name).into()),
-                ("loss", json!(output.is_loss).into()),
-                ("shape", json!(datum.shape()).into()),
-                ("value", value::datum(datum, None)),
-                ("derivative", tangent.as_ref().map_or(Value::Null.into(), |one| value::datum(one, None))),
-                ("unit", value::unit(output.unit.as_ref()).into()),
-            ])
+        let outputs = self.rows.iter().map(|(output, datum, tangent)| {
+            let derivative = tangent.as_ref().map_or(Value::Null.into(), |one| value::datum(one, None));
+            output_json(output, datum).and(Json::fields([("derivative", derivative)]))
         });
         Json::fields([
-            ("model", json!(session.sources.name_of(loaded.file)).into()),
+            ("model", json!(session.sources.name_of(self.meaning.loaded.file)).into()),
             ("direction", Json::List(direction.collect())),
             ("outputs", Json::List(outputs.collect())),
         ])
-        .and(measured(ran.cost, session, json!({ "peak_bytes": ran.cost.peak })))
-    };
-    let counter = rounds_counter(session, &loaded.model.program);
-    let told = || meaning((session, &loaded), None, (&wrt, &inputs), None, (counter, &limits));
-    session.answer_meaning(told, text, fields)
+        .and(measured(self.cost, session, json!({ "peak_bytes": self.cost.peak })))
+    }
+
+    fn meaning(&self, session: &Session) -> Option<Value> {
+        Some(self.meaning.json(session))
+    }
 }
 
 /// What `--direction` says; a single param moves by 1 if it says nothing.
@@ -145,10 +152,12 @@ fn directions(
             let numbers = Numbers { shape: inputs[at].shape().to_vec(), data: vec![1.0] };
             return Ok(vec![Move { at, numbers }]);
         }
-        let problem = Problem::new("PAL0290", Exit::Usage, "which way? there is no --direction");
+        let problem = Problem::new("PAL0290", Exit::Usage, "no --direction was given");
         let moving = arguments.iter().find(|one| one.ty.is_real() && one.role == Role::Param);
         let example = moving.map(|one| &*one.name).or(real.first().copied()).unwrap_or("a");
-        return Err(problem.help(format!("say how the arguments move: `--direction {example}=1`")).into());
+        return Err(problem
+            .help(format!("say in which direction the arguments move: `--direction {example}=1`"))
+            .into());
     }
     let mut moves: Vec<Move> = Vec::new();
     let mut problems = Vec::new();
@@ -158,7 +167,7 @@ fn directions(
             continue;
         };
         if !arguments[at].ty.is_real() {
-            let message = format!("`{}` is a whole number, which cannot move", one.name);
+            let message = format!("`{}` is an integer, which has no derivative", one.name);
             let problem = Problem::new("PAL0292", Exit::Usage, message).at(one.file, one.name_range, "");
             problems.push(problem.help(format!("the real ones are {}", assign::listed(&real))));
             continue;

@@ -1,39 +1,37 @@
-//! `palinode loop`: how the way back through a model's loops goes: which snapshots are kept, how often rounds
-//! are computed again, and how the gradient fares.
+//! `palinode loop`: how the reverse sweep goes through a model's loops: which snapshots are kept, how often
+//! rounds are recomputed, and how the cotangent grows.
 
 mod watch;
 
 use palinode_core::points;
 use palinode_core::schedule::binomial;
 use palinode_ir::interp::{Code, Limits};
+use palinode_ir::pal::Output;
 use palinode_ir::plan::{self, Ahead, Ladder, LoopWays, Sides, SnapshotLoop, Target, Within};
 use palinode_ir::{Span, passes, transform};
 use palinode_time::Verdict;
 use serde_json::{Value, json};
 
+use crate::answer::{Json, Text};
 use crate::args::{LoopArgs, Mode};
-use crate::commands::{headline, meaning, rounds_counter, value_alone};
+use crate::commands::{Meaning, Question, headline, rounds_counter, value_alone};
 use crate::gradient::NoGradient;
 use crate::ladder::{Also, Planner};
-use crate::model::Loaded;
 use crate::numbers::size;
 use crate::picture::picture;
 use crate::problem::{Exit, Failed, Problem};
-use crate::session::Session;
+use crate::session::{Answer, Session};
 use crate::stops::{Stop, Stops};
 use crate::storage::{self, REAL, sweeps};
 use crate::table::{Cell, DOUBT, GOOD, HEADING, STRONG, layout, styled};
-use crate::{execute, explain, health, inputs, model, numbers, sides, value};
+use crate::{execute, explain, health, numbers, sides, value};
 use watch::{Looked, Outermost, Seen, Watched, outermost};
 
 /// Longer loops have no picture: it would have to follow every round.
 const MOST_DRAWN: u64 = 5_000_000;
 
 pub(crate) fn run(session: &mut Session, args: &LoopArgs) -> Result<(), Failed> {
-    let loaded = model::load(session, &args.model.model)?;
-    let objective = loaded.objective(args.derivative.of.as_deref())?;
-    let wrt = loaded.wrt(&args.derivative.wrt)?;
-    let inputs = inputs::bind(session, &loaded, &args.model)?;
+    let Question { loaded, objective, wrt, inputs } = Question::read(session, &args.model, &args.derivative)?;
     let limits = execute::limits(&args.model);
     let mut asked = storage::read(session, &loaded, &args.storage)?;
     let model = loaded.only(objective);
@@ -53,7 +51,7 @@ pub(crate) fn run(session: &mut Session, args: &LoopArgs) -> Result<(), Failed> 
     let of_snapshots = |_| looked_at.ways.least();
     let also = Also {
         needed_by: "value, gradient and snapshots of the loops",
-        without: "`grad`, which may do without snapshots,",
+        without: "`grad`, which may not need snapshots,",
         // Loops for which `grad` has a log keep snapshots here.
         is_as_planned: false,
     };
@@ -67,7 +65,7 @@ pub(crate) fn run(session: &mut Session, args: &LoopArgs) -> Result<(), Failed> 
     let (ran, is_suspicious) =
         points::suspicious(of.point(), || value_alone(&loaded, &values, objective, &inputs, &within_limits));
     ran?;
-    // And as `grad`: how a derivative fares that holds at these inputs only says nothing about the model.
+    // And as `grad`: a derivative that is valid at these inputs only says nothing about the model.
     if is_suspicious && asked.beside.sides > 0 {
         let Sides::Within { gradient, left } = beside else {
             return Err(planner.too_small_for_sides(within_limits.budget).into());
@@ -75,8 +73,8 @@ pub(crate) fn run(session: &mut Session, args: &LoopArgs) -> Result<(), Failed> 
         let at = (&model, &mut moved[..], &wrt[..]);
         let looked =
             sides::check_gradient(&values, at, &within_limits, Mode::Reverse, (&asked, gradient, left));
-        // What else there is on the way back is shown.
-        if let Err(error @ (NoGradient::OfPoint(_) | NoGradient::NoRoomForSides)) = looked {
+        // Other failures of the reverse sweep are shown.
+        if let Err(error @ (NoGradient::OfPoint(_) | NoGradient::TooSmallForSides)) = looked {
             return Err(explain::gradient(error, &loaded));
         }
     }
@@ -86,7 +84,7 @@ pub(crate) fn run(session: &mut Session, args: &LoopArgs) -> Result<(), Failed> 
     if watched.seen.is_empty() {
         let message = "no derivative goes through a loop of the model";
         return Err(Problem::new("PAL0279", Exit::Input, message)
-            .note("none lies between what is differentiated and the loss, or those that do never run")
+            .note("no loop lies between the params and the loss, or those that do never run")
             .help("choose others with --of and --wrt")
             .into());
     }
@@ -96,18 +94,16 @@ pub(crate) fn run(session: &mut Session, args: &LoopArgs) -> Result<(), Failed> 
         transform::value_and_grad_stored(&transform::keeping(&program, &|_| None), &wrt, &asked.storage)
             .ok()
             .and_then(|derived| plan::predict(&passes::simplify(&derived), &inputs, REAL).ok());
-    let answer =
-        Answer { session, loaded: &loaded, objective, loops: &loops, within: &within, watched, stops, logs };
-    let unit = loaded.model.outputs[objective].unit.as_ref();
+    let output = &loaded.model.outputs[objective];
     let counter = rounds_counter(session, &model);
-    let told = || meaning((session, &loaded), unit, (&wrt, &inputs), None, (counter, &within_limits));
-    session.answer_meaning(told, || answer.text(), || answer.json().into())
+    let meaning = Meaning::new(&loaded, (&wrt, &inputs), output.unit.as_ref(), (counter, &within_limits));
+    session.answer(&Loops { session, meaning, output, loops: &loops, within: &within, watched, stops, logs })
 }
 
-struct Answer<'a> {
+struct Loops<'a> {
     session: &'a Session,
-    loaded: &'a Loaded,
-    objective: usize,
+    meaning: Meaning<'a>,
+    output: &'a Output,
     loops: &'a [Outermost],
     within: &'a Within,
     watched: Watched,
@@ -116,9 +112,9 @@ struct Answer<'a> {
     logs: Option<plan::Prediction>,
 }
 
-impl Answer<'_> {
+impl Loops<'_> {
     fn line(&self, span: Span) -> Option<usize> {
-        storage::line(self.session, self.loaded, span)
+        storage::line(self.session, self.meaning.loaded, span)
     }
 
     fn place(&self, span: Span) -> String {
@@ -127,45 +123,12 @@ impl Answer<'_> {
 
     /// As the loop is written: a `for` that is left by `break` runs as a `while`.
     fn kind(&self, of: &Outermost) -> &'static str {
-        let written = self.loaded.model.source.get(of.span.range()).unwrap_or_default();
+        let written = self.meaning.loaded.model.source.get(of.span.range()).unwrap_or_default();
         if of.is_while && !written.starts_with("for") { "while" } else { "for" }
     }
 
     fn value(&self) -> f64 {
-        let unit = self.loaded.model.outputs[self.objective].unit.as_ref();
-        unit.map_or(self.watched.value, |unit| unit.from_si(self.watched.value))
-    }
-
-    fn text(&self) -> String {
-        let output = &self.loaded.model.outputs[self.objective];
-        let unit = output.unit.as_ref().map_or(String::new(), |unit| format!(" {}", unit.text));
-        let mut out = headline(
-            &format!("{} = {}{unit}", output.name, numbers::short(self.value(), 7)),
-            self.watched.cost,
-            self.session,
-        );
-        for of in self.loops {
-            out.push('\n');
-            match self.watched.seen.get(&of.span) {
-                Some(seen) => out.push_str(&self.one(of, seen)),
-                None => {
-                    let logs = if self.watched.has_logs { ", or it keeps a log of every round" } else { "" };
-                    let head = format!("{}: no derivative goes through this loop{logs}", self.place(of.span));
-                    out.push_str(&format!("{}\n", styled(STRONG, &head)));
-                }
-            }
-        }
-        let (arrays, charged) = (self.watched.stats.peak_bytes, self.watched.stats.heap_bytes);
-        let kept = match &self.logs {
-            Some(logs) => format!(", {} with a log of every round", size(logs.peak)),
-            None => String::new(),
-        };
-        let peak = match self.within.budget() {
-            None => format!("peak {} of arrays", size(arrays as u64)),
-            Some(budget) => format!("{}, within {budget}", storage::within_budget(charged, arrays)),
-        };
-        out.push_str(&format!("\n{}{peak}{kept}\n", label("memory")));
-        out
+        self.output.unit.as_ref().map_or(self.watched.value, |unit| unit.from_si(self.watched.value))
     }
 
     fn one(&self, of: &Outermost, seen: &Seen) -> String {
@@ -173,7 +136,7 @@ impl Answer<'_> {
         let rounds = numbers::plural(seen.rounds, "round");
         if seen.rounds == 0 {
             let head = format!("{}: {kind}, {rounds}", self.place(of.span));
-            let words = "the loop was not entered: the gradient passes it by, and nothing is kept for it";
+            let words = "the loop was not entered, so nothing is kept for it";
             let head = styled(STRONG, &head);
             return format!("{head}\n\n{}{words}\n{}", label("schedule"), self.stop_words(of));
         }
@@ -187,7 +150,7 @@ impl Answer<'_> {
             size(seen.state_bytes)
         );
         let mut out = format!("{}\n\n", styled(STRONG, &head));
-        let actions = binomial(seen.rounds, u32::try_from(seen.slots).unwrap_or(u32::MAX));
+        let actions = binomial(seen.rounds, u32::try_from(seen.snapshots).unwrap_or(u32::MAX));
         if let (Ok(actions), true) = (actions, seen.rounds <= MOST_DRAWN && !seen.is_replanned) {
             let (lines, more) = picture(seen.rounds, actions);
             for line in &lines {
@@ -197,14 +160,13 @@ impl Answer<'_> {
                 0 => String::new(),
                 more => format!("; {} not shown", numbers::plural(more, "shorter run")),
             };
-            let legend =
-                "● snapshot   ─ run forwards   ◀ round gone back through   ░ gone back through before";
+            let legend = "● snapshot   ─ run forwards   ◀ round reversed   ░ reversed before";
             out.push_str(&format!("  {}{more}\n\n", styled(HEADING, legend)));
         }
-        if seen.slots == 0 {
+        if seen.snapshots == 0 {
             let words = match seen.rounds {
-                1 => "one round is gone back through from its start, so no snapshot is kept",
-                _ => "rounds need nothing of each other, so no snapshot is kept",
+                1 => "a single round is reversed from its start, so no snapshot is kept",
+                _ => "rounds do not depend on each other, so no snapshot is kept",
             };
             out.push_str(&format!(
                 "{}{words}\n{}{}",
@@ -214,18 +176,18 @@ impl Answer<'_> {
             ));
             return out;
         }
-        let checkpoint = SnapshotLoop { span: of.span, rounds: seen.rounds, snapshots: seen.slots };
+        let kept = SnapshotLoop { span: of.span, rounds: seen.rounds, snapshots: seen.snapshots };
         out.push_str(&format!(
             "{}{} for {}, {}: {} forward sweeps (at best {})\n",
             label("schedule"),
-            numbers::plural(seen.slots, "snapshot"),
+            numbers::plural(seen.snapshots, "snapshot"),
             numbers::plural(seen.rounds, "round"),
             size(seen.bytes()),
             sweeps(seen.forward_rounds(), seen.rounds),
-            sweeps(checkpoint.fewest_rounds(), seen.rounds)
+            sweeps(kept.fewest_rounds(), seen.rounds)
         ));
-        if seen.forward_rounds() > checkpoint.forward_rounds() {
-            let words = "states get longer: some rounds were run once more to find out how long";
+        if seen.forward_rounds() > kept.forward_rounds() {
+            let words = "snapshots get longer: some rounds were run once more to find out how long";
             out.push_str(&format!("{:10}{words}\n", ""));
         }
         out.push_str(&self.others(of, seen));
@@ -247,24 +209,24 @@ impl Answer<'_> {
     }
 
     fn name(&self, argument: usize) -> String {
-        self.loaded.arguments()[argument].name.to_string()
+        self.meaning.loaded.arguments()[argument].name.to_string()
     }
 
     /// What other numbers of snapshots would cost.
     fn others(&self, of: &Outermost, seen: &Seen) -> String {
-        let mut slots = 3;
+        let mut snapshots = 3;
         let mut words = Vec::new();
-        while slots < seen.rounds && words.len() < 5 {
-            if slots != seen.slots {
-                let other = SnapshotLoop { span: of.span, rounds: seen.rounds, snapshots: slots };
+        while snapshots < seen.rounds && words.len() < 5 {
+            if snapshots != seen.snapshots {
+                let other = SnapshotLoop { span: of.span, rounds: seen.rounds, snapshots };
                 words.push(format!(
                     "{} snapshots ({}) {}",
-                    numbers::count(slots),
-                    size(slots.saturating_mul(seen.largest_bytes.max(seen.state_bytes))),
+                    numbers::count(snapshots),
+                    size(snapshots.saturating_mul(seen.largest_bytes.max(seen.state_bytes))),
                     sweeps(other.forward_rounds(), seen.rounds)
                 ));
             }
-            slots = if words.len() % 2 == 1 { slots * 10 / 3 } else { slots * 3 };
+            snapshots = if words.len() % 2 == 1 { snapshots * 10 / 3 } else { snapshots * 3 };
         }
         if words.is_empty() { String::new() } else { format!("{:10}{}\n", "", words.join(", ")) }
     }
@@ -291,22 +253,56 @@ impl Answer<'_> {
             Cell::new(numbers::short(*last, 3)),
         ]];
         format!(
-            "{}size before the first round, in between, before the last (logarithmic)\n{}{:10}{}{again}\n",
+            "{}size from the first round to the last (logarithmic)\n{}{:10}{}{again}\n",
             label("cotangent"),
             layout(rows, "  ").replacen("  ", &" ".repeat(10), 1),
             "",
             styled(style, &health::words(&seen.health, self.watched.is_finite))
         )
     }
+}
 
-    fn json(&self) -> Value {
+impl Answer for Loops<'_> {
+    fn text(&self, session: &Session) -> Text<'_> {
+        let output = self.output;
+        let unit = output.unit.as_ref().map_or(String::new(), |unit| format!(" {}", unit.text));
+        let mut out = headline(
+            &format!("{} = {}{unit}", output.name, numbers::short(self.value(), 7)),
+            self.watched.cost,
+            session,
+        );
+        for of in self.loops {
+            out.push('\n');
+            match self.watched.seen.get(&of.span) {
+                Some(seen) => out.push_str(&self.one(of, seen)),
+                None => {
+                    let logs = if self.watched.has_logs { ", or it keeps a log of every round" } else { "" };
+                    let head = format!("{}: no derivative goes through this loop{logs}", self.place(of.span));
+                    out.push_str(&format!("{}\n", styled(STRONG, &head)));
+                }
+            }
+        }
+        let (arrays, charged) = (self.watched.stats.peak_bytes, self.watched.stats.heap_bytes);
+        let kept = match &self.logs {
+            Some(logs) => format!(", {} with a log of every round", size(logs.peak)),
+            None => String::new(),
+        };
+        let peak = match self.within.budget() {
+            None => format!("peak {} of arrays", size(arrays as u64)),
+            Some(budget) => format!("{}, within {budget}", storage::within_budget(charged, arrays)),
+        };
+        out.push_str(&format!("\n{}{peak}{kept}\n", label("memory")));
+        out.into()
+    }
+
+    fn json(&self, session: &Session) -> Json<'_> {
         let one = |of: &Outermost| {
             let kind = self.kind(of);
             let Some(seen) = self.watched.seen.get(&of.span) else {
                 let differentiated = if self.watched.has_logs { Value::Null } else { json!(false) };
                 return json!({ "line": self.line(of.span), "kind": kind, "differentiated": differentiated });
             };
-            let checkpoint = SnapshotLoop { span: of.span, rounds: seen.rounds, snapshots: seen.slots };
+            let kept = SnapshotLoop { span: of.span, rounds: seen.rounds, snapshots: seen.snapshots };
             // From the first round to the last.
             let norms = seen.health.norms().iter().rev().map(|&(_, norm)| value::number(norm));
             json!({
@@ -317,10 +313,10 @@ impl Answer<'_> {
                 "rounds": seen.rounds,
                 "state_bytes": seen.state_bytes,
                 "largest_state_bytes": seen.largest_bytes.max(seen.state_bytes),
-                "slots": seen.slots,
+                "snapshots": seen.snapshots,
                 "kept_bytes": seen.bytes(),
                 "forward_rounds": seen.forward_rounds(),
-                "fewest_rounds": checkpoint.fewest_rounds(),
+                "fewest_rounds": kept.fewest_rounds(),
                 "stop": self.stop(of.span).map(|stop| stop.json(self.line(of.span), &|at| self.name(at))),
                 "health": {
                     "verdict": health::word(health::trend(&seen.health)),
@@ -331,21 +327,25 @@ impl Answer<'_> {
                 },
             })
         };
-        let output = &self.loaded.model.outputs[self.objective];
         json!({
-            "model": self.session.sources.name_of(self.loaded.file),
-            "output": value::output(output, self.value()),
+            "model": session.sources.name_of(self.meaning.loaded.file),
+            "output": value::output(self.output, self.value()),
             "gradient_is_finite": self.watched.is_finite,
             "loops": self.loops.iter().map(one).collect::<Vec<_>>(),
             "steps": self.watched.stats.steps,
             "seconds": self.watched.cost.seconds,
-            "total_seconds": self.session.seconds(),
+            "total_seconds": session.seconds(),
             "memory": {
                 "arrays_peak_bytes": self.watched.stats.peak_bytes,
                 "charged_bytes": self.watched.stats.heap_bytes,
                 "logs_peak_bytes": self.logs.as_ref().map(|logs| logs.peak),
             },
         })
+        .into()
+    }
+
+    fn meaning(&self, session: &Session) -> Option<Value> {
+        Some(self.meaning.json(session))
     }
 }
 

@@ -1,4 +1,4 @@
-//! `palinode memory`: what a model and its gradient take of memory, before they run.
+//! `palinode memory`: how much memory a model and its gradient need, before they run.
 
 use std::rc::Rc;
 
@@ -9,15 +9,16 @@ use palinode_ir::pal::Role;
 use palinode_ir::plan::{
     self, Ahead, Asked, FittedGradient, Ladder, PlanError, Prediction, Sides, StateKind, Target, Within,
 };
-use serde_json::{Value, json};
+use serde_json::json;
 
+use crate::answer::{Json, Text};
 use crate::args::MemoryArgs;
 use crate::ladder::{Also, Planner};
 use crate::lifetimes::Arrays;
 use crate::model::Loaded;
 use crate::numbers::size;
 use crate::problem::Failed;
-use crate::session::Session;
+use crate::session::{Answer, Session};
 use crate::storage::{self, REAL, budget_json, exact_size};
 use crate::table::{Cell, DOUBT, HEADING, STRONG, layout, styled};
 use crate::{execute, explain, inputs, model, numbers};
@@ -62,15 +63,23 @@ pub(crate) fn run(session: &mut Session, args: &MemoryArgs) -> Result<(), Failed
             }
         }),
     };
-    let answer = Answer { session, loaded: &loaded, target: target.as_ref(), value, gradient, fitted };
-    session.answer(|| answer.text(args.rows), || answer.json().into())
+    let rows = args.rows;
+    session.answer(&Memory {
+        session,
+        loaded: &loaded,
+        target: target.as_ref(),
+        value,
+        gradient,
+        fitted,
+        rows,
+    })
 }
 
 /// What `grad` would do within a budget.
 struct Fitted {
     budget: Budget,
     gradient: Rc<FittedGradient>,
-    /// Whether there is no room for a look to the sides of a tie; then which budget has it, if that is known.
+    /// Whether comparing both sides of a tie does not fit; then which budget is enough, if that is known.
     tie: Option<Option<u64>>,
 }
 
@@ -84,7 +93,7 @@ impl Fitted {
             Within::Planned { budget, fitted, .. } => Ok(Fitted { budget, gradient: fitted, tie }),
             Within::Stopping { why, .. } => Err(explain::plan(&why, loaded).into()),
             Within::AnyMemory | Within::Forwards { .. } => {
-                unreachable!("it asks for the way back within a budget")
+                unreachable!("it asks for reverse mode within a budget")
             }
         }
     }
@@ -137,16 +146,18 @@ fn recorded(
     plan::predict_recorded(program, inputs, REAL, &events).map_err(|_| explain::plan(error, loaded).into())
 }
 
-struct Answer<'a> {
+struct Memory<'a> {
     session: &'a Session,
     loaded: &'a Loaded,
     target: Option<&'a (usize, Vec<usize>)>,
     value: Planned,
     gradient: Option<Planned>,
     fitted: Option<Fitted>,
+    /// How many arrays text shows.
+    rows: usize,
 }
 
-impl Answer<'_> {
+impl Memory<'_> {
     fn main(&self) -> &Planned {
         self.gradient.as_ref().unwrap_or(&self.value)
     }
@@ -166,38 +177,6 @@ impl Answer<'_> {
         Arrays::new(&main.program, &main.prediction, &kinds, self.gradient.is_some())
     }
 
-    fn text(&self, rows: usize) -> String {
-        let of = match self.target {
-            Some((objective, _)) => &*self.loaded.model.outputs[*objective].name,
-            None => "all outputs",
-        };
-        let mut out = format!("{}\n", styled(STRONG, &format!("{of}: peak bytes of arrays")));
-        let mut peaks = vec![self.peak("value", &self.value)];
-        peaks.extend(self.gradient.as_ref().map(|gradient| self.peak("value and gradient", gradient)));
-        out.push_str(&layout(peaks, "   "));
-        if let Some(Fitted { budget, gradient, tie }) = &self.fitted {
-            let work = storage::against_all(gradient);
-            out.push_str(&format!("\n{}{budget} is kept with {work}\n", label("budget")));
-            let mut lines = storage::kept_by(gradient, &|span| self.line(span));
-            lines.extend(tie.map(|least| {
-                let more =
-                    least.map_or("more".to_string(), |least| format!("at least {}", exact_size(least)));
-                format!("should a comparison be a tie, `grad` needs {more}, unless with --accept-points")
-            }));
-            for line in lines {
-                out.push_str(&format!("{:9}{line}\n", ""));
-            }
-        }
-        let arrays = self.arrays();
-        let place = |span| self.line(span);
-        out.push('\n');
-        out.push_str(&arrays.table(rows, &place));
-        out.push_str(&self.snapshots());
-        out.push_str(&arrays.chart(rows, &place));
-        out.push_str(&self.copies());
-        out
-    }
-
     /// `31.6 KiB = 320 B + 16 B x 2,000 rounds (line 14)`, and how well that is known.
     fn peak(&self, what: &str, planned: &Planned) -> Vec<Cell<'_>> {
         let found = &planned.prediction;
@@ -210,7 +189,7 @@ impl Answer<'_> {
             Some(_) => Cell::new("measured").style(DOUBT),
             None if found.exact => Cell::new("exact").style(HEADING),
             None if found.is_quick => {
-                Cell::new("a bound: rounds differ, and to follow each would take longer than a run")
+                Cell::new("a bound: rounds differ, and following each would take longer than a run")
                     .style(DOUBT)
             }
             None => Cell::new("a bound: branches depend on data").style(DOUBT),
@@ -258,7 +237,7 @@ impl Answer<'_> {
             }
             if kept.array_bytes > 0 {
                 parts.push(format!(
-                    "arrays of {} each, shared where a round leaves them alone",
+                    "arrays of {} each, shared where a round does not change them",
                     size(kept.array_bytes)
                 ));
             }
@@ -316,8 +295,42 @@ impl Answer<'_> {
         let short = !span.is_none() && !text.is_empty() && text.len() <= 60 && !text.contains('\n');
         if short { format!(": `{text}`") } else { String::new() }
     }
+}
 
-    fn json(&self) -> Value {
+impl Answer for Memory<'_> {
+    fn text(&self, _: &Session) -> Text<'_> {
+        let of = match self.target {
+            Some((objective, _)) => &*self.loaded.model.outputs[*objective].name,
+            None => "all outputs",
+        };
+        let mut out = format!("{}\n", styled(STRONG, &format!("{of}: peak bytes of arrays")));
+        let mut peaks = vec![self.peak("value", &self.value)];
+        peaks.extend(self.gradient.as_ref().map(|gradient| self.peak("value and gradient", gradient)));
+        out.push_str(&layout(peaks, "   "));
+        if let Some(Fitted { budget, gradient, tie }) = &self.fitted {
+            let work = storage::against_all(gradient);
+            out.push_str(&format!("\n{}{budget} is kept with {work}\n", label("budget")));
+            let mut lines = storage::kept_by(gradient, &|span| self.line(span));
+            lines.extend(tie.map(|least| {
+                let more =
+                    least.map_or("more".to_string(), |least| format!("at least {}", exact_size(least)));
+                format!("if a comparison is a tie, `grad` needs {more} (or --accept-points)")
+            }));
+            for line in lines {
+                out.push_str(&format!("{:9}{line}\n", ""));
+            }
+        }
+        let arrays = self.arrays();
+        let place = |span| self.line(span);
+        out.push('\n');
+        out.push_str(&arrays.table(self.rows, &place));
+        out.push_str(&self.snapshots());
+        out.push_str(&arrays.chart(self.rows, &place));
+        out.push_str(&self.copies());
+        out.into()
+    }
+
+    fn json(&self, session: &Session) -> Json<'_> {
         let part = |planned: &Planned| {
             let found = &planned.prediction;
             let growth = |growth: &plan::Growth| {
@@ -331,7 +344,7 @@ impl Answer<'_> {
                 json!({
                     "line": self.line(kept.span),
                     "rounds": kept.rounds,
-                    "slots": kept.count,
+                    "snapshots": kept.count,
                     "number_bytes": kept.scalar_bytes,
                     "array_bytes_each": kept.array_bytes,
                 })
@@ -354,13 +367,13 @@ impl Answer<'_> {
                 },
                 "allocations": found.allocations,
                 "growth": found.growth.iter().map(growth).collect::<Vec<_>>(),
-                "snapshots": found.snapshots.iter().map(snapshots).collect::<Vec<_>>(),
+                "loops": found.snapshots.iter().map(snapshots).collect::<Vec<_>>(),
                 "copies": found.copies.iter().map(copied).collect::<Vec<_>>(),
             })
         };
         let arrays = self.arrays();
         let mut all = json!({
-            "model": self.session.sources.name_of(self.loaded.file),
+            "model": session.sources.name_of(self.loaded.file),
             "output": self.target.map(|(objective, _)| &*self.loaded.model.outputs[*objective].name),
             "wrt": self.target.map(|(_, wrt)| {
                 wrt.iter().map(|&at| &*self.loaded.arguments()[at].name).collect::<Vec<_>>()
@@ -376,7 +389,7 @@ impl Answer<'_> {
                 all["budget"]["tie_bytes"] = json!(least);
             }
         }
-        all
+        all.into()
     }
 }
 

@@ -14,13 +14,13 @@ pub(crate) mod run;
 pub(crate) mod tape;
 
 use palinode_ir::interp::{Code, Datum, Limits, RunError, RunErrorKind};
-use palinode_ir::pal::Unit;
+use palinode_ir::pal::{Argument, Output, Unit};
 use palinode_ir::transform::Rounds;
 use palinode_ir::{Op, Program, plan};
 use serde_json::{Value, json};
 
 use crate::answer::Json;
-use crate::args::ShowArgs;
+use crate::args::{DerivativeArgs, ModelArgs, ShowArgs};
 use crate::execute::{self, Cost, Ran};
 use crate::explain;
 use crate::model::Loaded;
@@ -29,7 +29,7 @@ use crate::problem::{Exit, Failed, Problem};
 use crate::progress::Progress;
 use crate::session::Session;
 use crate::table::{STRONG, styled};
-use crate::{storage, value};
+use crate::{inputs, model, storage, value};
 
 impl ShowArgs {
     pub(crate) fn look(&self) -> Look {
@@ -131,7 +131,7 @@ fn not_finite(loaded: &Loaded, output: usize, value: f64) -> Problem {
     Problem::new("PAL0260", Exit::Run, message)
         .at(loaded.file, output.span.range(), "")
         .note("no operation on finite numbers made it: the model contains or was given an infinity or NaN")
-        .help("use large finite numbers instead, or let it pass with --allow-nonfinite")
+        .help("use large finite numbers instead, or allow it with --allow-nonfinite")
 }
 
 /// The values, to count the rounds of loops that end by data; nothing if nobody asks, or if there are none.
@@ -143,29 +143,86 @@ pub(crate) fn rounds_counter(session: &Session, program: &Program) -> Option<Cod
     if session.json && has_while { plan::counter(program) } else { None }
 }
 
-/// What a derivative by the arguments at `wrt` means: the unit of its value, and what it takes as given.
-pub(crate) fn meaning(
-    (session, loaded): (&Session, &Loaded),
-    unit: Option<&Unit>,
-    (wrt, inputs): (&[usize], &[Datum<f64>]),
-    decisions: Option<u64>,
-    (counter, limits): (Option<Code>, &Limits),
-) -> Value {
-    let fixed = loaded.arguments().iter().enumerate().filter(|(at, _)| !wrt.contains(at));
-    let line = |span| storage::line(session, loaded, span);
-    let rounds = match counter {
-        None => Some(Vec::new()),
-        Some(code) => code.count_rounds(inputs, &plan::to_count(limits)).ok().map(|(rounds, _)| rounds),
-    };
-    let one = |one: &Rounds| json!({ "line": line(one.span), "least": one.least, "most": one.most });
-    json!({
-        "unit": value::unit(unit),
-        "held_fixed": {
-            "inputs": fixed.map(|(_, argument)| &*argument.name).collect::<Vec<_>>(),
-            "decisions": decisions,
-            "rounds": rounds.map(|rounds| rounds.iter().map(one).collect::<Vec<_>>()),
-        },
-    })
+/// What is differentiated, with respect to what, and at which inputs.
+pub(crate) struct Question {
+    pub(crate) loaded: Loaded,
+    pub(crate) objective: usize,
+    pub(crate) wrt: Vec<usize>,
+    pub(crate) inputs: Vec<Datum<f64>>,
+}
+
+impl Question {
+    pub(crate) fn read(
+        session: &mut Session,
+        model: &ModelArgs,
+        derivative: &DerivativeArgs,
+    ) -> Result<Question, Failed> {
+        let loaded = model::load(session, &model.model)?;
+        let objective = loaded.objective(derivative.of.as_deref())?;
+        let wrt = loaded.wrt(&derivative.wrt)?;
+        let inputs = inputs::bind(session, &loaded, model)?;
+        Ok(Question { loaded, objective, wrt, inputs })
+    }
+}
+
+/// What a derivative means: the unit of its value, and what it takes as given.
+pub(crate) struct Meaning<'a> {
+    pub(crate) loaded: &'a Loaded,
+    pub(crate) unit: Option<&'a Unit>,
+    pub(crate) wrt: &'a [usize],
+    pub(crate) inputs: &'a [Datum<f64>],
+    pub(crate) decisions: Option<u64>,
+    /// From [`rounds_counter`].
+    pub(crate) counter: Option<Code>,
+    pub(crate) limits: &'a Limits,
+}
+
+impl<'a> Meaning<'a> {
+    /// Of a derivative whose decisions were not counted.
+    pub(crate) fn new(
+        loaded: &'a Loaded,
+        (wrt, inputs): (&'a [usize], &'a [Datum<f64>]),
+        unit: Option<&'a Unit>,
+        (counter, limits): (Option<Code>, &'a Limits),
+    ) -> Meaning<'a> {
+        Meaning { loaded, unit, wrt, inputs, decisions: None, counter, limits }
+    }
+
+    /// The arguments that it is taken with respect to.
+    pub(crate) fn moved(&self) -> impl Iterator<Item = &Argument> {
+        self.wrt.iter().map(|&at| &self.loaded.arguments()[at])
+    }
+
+    pub(crate) fn json(&self, session: &Session) -> Value {
+        let fixed = self.loaded.arguments().iter().enumerate().filter(|(at, _)| !self.wrt.contains(at));
+        let line = |span| storage::line(session, self.loaded, span);
+        let rounds = match &self.counter {
+            None => Some(Vec::new()),
+            Some(code) => {
+                code.count_rounds(self.inputs, &plan::to_count(self.limits)).ok().map(|(all, _)| all)
+            }
+        };
+        let one = |one: &Rounds| json!({ "line": line(one.span), "least": one.least, "most": one.most });
+        json!({
+            "unit": value::unit(self.unit),
+            "held_fixed": {
+                "inputs": fixed.map(|(_, argument)| &*argument.name).collect::<Vec<_>>(),
+                "decisions": self.decisions,
+                "rounds": rounds.map(|rounds| rounds.iter().map(one).collect::<Vec<_>>()),
+            },
+        })
+    }
+}
+
+/// An output as JSON, with its value in its unit.
+pub(crate) fn output_json<'a>(output: &'a Output, datum: &'a Datum<f64>) -> Json<'a> {
+    Json::fields([
+        ("name", json!(&*output.name).into()),
+        ("loss", json!(output.is_loss).into()),
+        ("shape", json!(datum.shape()).into()),
+        ("value", value::datum(datum, None)),
+        ("unit", value::unit(output.unit.as_ref()).into()),
+    ])
 }
 
 /// `2,000 steps in 0.31 ms, 1.2 ms in all`: the run alone, and with reading, compiling and planning.

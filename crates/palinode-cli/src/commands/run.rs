@@ -1,15 +1,17 @@
 //! `palinode run`: the outputs of a model.
 
-use palinode_ir::interp::{Datum, Limits};
-use palinode_ir::pal::Output;
+use palinode_core::Budget;
+use palinode_ir::interp::Limits;
 use serde_json::json;
 
 use crate::answer::{Json, Text};
 use crate::args::RunArgs;
-use crate::commands::{effort, measured, run_model, run_values};
+use crate::commands::{effort, measured, output_json, run_model, run_values};
 use crate::execute::Ran;
+use crate::model::Loaded;
+use crate::numbers::Look;
 use crate::problem::Failed;
-use crate::session::Session;
+use crate::session::{Answer, Session};
 use crate::table::{Cell, STRONG, table};
 use crate::{execute, inputs, model, numbers, storage, value};
 
@@ -38,51 +40,55 @@ pub(crate) fn run(session: &mut Session, args: &RunArgs) -> Result<(), Failed> {
             .collect(),
         ..ran
     };
-    let outputs = || loaded.model.outputs.iter().zip(&ran.outputs);
-    let text = || {
-        let look = args.show.look();
-        let row = |(output, datum)| {
-            let (output, datum): (&Output, &Datum<f64>) = (output, datum);
+    session.answer(&Outputs { loaded: &loaded, ran, budget, look: args.show.look() })
+}
+
+struct Outputs<'a> {
+    loaded: &'a Loaded,
+    /// With values in the units of the outputs.
+    ran: Ran,
+    budget: Option<Budget>,
+    look: Look,
+}
+
+impl Answer for Outputs<'_> {
+    fn text(&self, session: &Session) -> Text<'_> {
+        let cost = self.ran.cost;
+        let outputs = self.loaded.model.outputs.iter().zip(&self.ran.outputs);
+        let rows = outputs.map(|(output, datum)| {
             let unit = output.unit.as_ref().map_or("", |unit| &*unit.text);
             let unit = if unit.is_empty() { String::new() } else { format!(" {unit}") };
-            let shown = Text::from("= ").then(numbers::datum(datum, look)).then(unit);
+            let shown = Text::from("= ").then(numbers::datum(datum, self.look)).then(unit);
             vec![Cell::new(&*output.name).style(STRONG), Cell::new(shown)]
-        };
-        let table = table(outputs().map(row).collect(), " ");
-        let peak = match budget {
+        });
+        let table = table(rows.collect(), " ");
+        let peak = match self.budget {
             Some(budget) => format!(
                 "{}, within {budget}; {}",
-                storage::within_budget(ran.cost.charged, ran.cost.arrays),
-                storage::held(ran.cost.held)
+                storage::within_budget(cost.charged, cost.arrays),
+                storage::held(cost.held)
             ),
-            None => format!("peak {}", numbers::bytes(ran.cost.peak)),
+            None => format!("peak {}", numbers::bytes(cost.peak)),
         };
-        table.then(format!("\n{}, {peak}\n", effort(ran.cost, session)))
-    };
-    let fields = || {
-        let values = outputs().map(|(output, datum)| {
-            Json::fields([
-                ("name", json!(&*output.name).into()),
-                ("loss", json!(output.is_loss).into()),
-                ("shape", json!(datum.shape()).into()),
-                ("value", value::datum(datum, None)),
-                ("unit", value::unit(output.unit.as_ref()).into()),
-            ])
-        });
+        table.then(format!("\n{}, {peak}\n", effort(cost, session)))
+    }
+
+    fn json(&self, session: &Session) -> Json<'_> {
+        let cost = self.ran.cost;
+        let outputs = self.loaded.model.outputs.iter().zip(&self.ran.outputs);
         let mut memory = json!({
-            "peak_bytes": ran.cost.peak,
-            "arrays_peak_bytes": ran.cost.arrays,
-            "charged_bytes": ran.cost.charged,
+            "peak_bytes": cost.peak,
+            "arrays_peak_bytes": cost.arrays,
+            "charged_bytes": cost.charged,
         });
-        if let Some(budget) = budget {
+        if let Some(budget) = self.budget {
             memory["budget_bytes"] = json!(budget.bytes());
-            memory["held_bytes"] = json!(ran.cost.held);
+            memory["held_bytes"] = json!(cost.held);
         }
         Json::fields([
-            ("model", json!(session.sources.name_of(loaded.file)).into()),
-            ("outputs", Json::List(values.collect())),
+            ("model", json!(session.sources.name_of(self.loaded.file)).into()),
+            ("outputs", Json::List(outputs.map(|(output, datum)| output_json(output, datum)).collect())),
         ])
-        .and(measured(ran.cost, session, memory))
-    };
-    session.answer(text, fields)
+        .and(measured(cost, session, memory))
+    }
 }

@@ -8,14 +8,15 @@ use palinode_ir::interp::{Code, Datum, Limits, RunError};
 use palinode_ir::pal::Argument;
 use serde_json::{Value, json};
 
+use crate::answer::{Json, Text};
 use crate::args::TapeArgs;
 use crate::commands::hessian::labels;
-use crate::commands::{meaning, objective_value, rounds_counter, run_model};
+use crate::commands::{Meaning, Question, objective_value, rounds_counter, run_model};
 use crate::gradient::NoGradient;
 use crate::problem::{Exit, Failed, Problem};
-use crate::session::Session;
+use crate::session::{Answer, Session};
 use crate::table::{Cell, HEADING, STRONG, layout};
-use crate::{execute, explain, inputs, model, numbers, value};
+use crate::{execute, explain, numbers, value};
 
 /// Longer runs are not recorded.
 const MAX_STEPS: u64 = 1_000_000;
@@ -34,10 +35,7 @@ struct Row {
 }
 
 pub(crate) fn run(session: &mut Session, args: &TapeArgs) -> Result<(), Failed> {
-    let loaded = model::load(session, &args.model.model)?;
-    let objective = loaded.objective(args.derivative.of.as_deref())?;
-    let wrt = loaded.wrt(&args.derivative.wrt)?;
-    let inputs = inputs::bind(session, &loaded, &args.model)?;
+    let Question { loaded, objective, wrt, inputs } = Question::read(session, &args.model, &args.derivative)?;
     let limits = execute::limits(&args.model);
     let ran = run_model(&loaded, &inputs, &limits)?;
     if ran.cost.steps > MAX_STEPS {
@@ -64,42 +62,61 @@ pub(crate) fn run(session: &mut Session, args: &TapeArgs) -> Result<(), Failed> 
 
     let output = &loaded.model.outputs[objective];
     let value = objective_value(&loaded, &ran, objective, &traps)?;
+    let counter = rounds_counter(session, &loaded.only(objective));
+    let meaning = Meaning::new(&loaded, (&wrt, &inputs), None, (counter, &limits));
     let digits = usize::from(args.digits);
     let shown = if args.rows == 0 { rows.len() } else { args.rows };
-    let text = || {
-        let mut text = text(&rows, result, &output.name, value, digits, shown);
+    session.answer(&Trace { meaning, name: &output.name, value, rows, result, digits, shown })
+}
+
+struct Trace<'a> {
+    meaning: Meaning<'a>,
+    /// The output that is differentiated, and its value.
+    name: &'a str,
+    value: f64,
+    rows: Vec<Row>,
+    /// Which of them is the output, if it depends on the arguments.
+    result: Option<usize>,
+    digits: usize,
+    /// How many rows text shows.
+    shown: usize,
+}
+
+impl Answer for Trace<'_> {
+    fn text(&self, _: &Session) -> Text<'_> {
+        let mut text = self.table();
         let is_scaled = |argument: &Argument| argument.unit.as_ref().is_some_and(|unit| unit.scale() != 1.0);
-        if loaded.arguments().iter().any(is_scaled) {
-            text.push_str(
-                "values and cotangents are in SI; `palinode grad` gives them in and per declared units\n",
-            );
+        if self.meaning.loaded.arguments().iter().any(is_scaled) {
+            text.push_str("values and cotangents are in SI; `palinode grad` uses the declared units\n");
         }
-        text
-    };
-    let one = |(at, row): (usize, &Row)| {
+        text.into()
+    }
+
+    fn json(&self, session: &Session) -> Json<'_> {
+        let one = |(at, row): (usize, &Row)| {
+            json!({
+                "index": at,
+                "op": row.op,
+                "name": row.name,
+                "inputs": row.inputs,
+                "value": value::number(row.value),
+                "partials": row.saved.iter().map(|&x| value::number(x)).collect::<Vec<_>>(),
+                "reverse": self.rows.len() - 1 - at,
+                "cotangent": value::number(row.cotangent),
+            })
+        };
         json!({
-            "index": at,
-            "op": row.op,
-            "name": row.name,
-            "inputs": row.inputs,
-            "value": value::number(row.value),
-            "partials": row.saved.iter().map(|&x| value::number(x)).collect::<Vec<_>>(),
-            "reverse": rows.len() - 1 - at,
-            "cotangent": value::number(row.cotangent),
-        })
-    };
-    let fields = || {
-        json!({
-            "model": session.sources.name_of(loaded.file),
-            "output": { "name": &*output.name, "value": value::number(value), "row": result },
+            "model": session.sources.name_of(self.meaning.loaded.file),
+            "output": { "name": self.name, "value": value::number(self.value), "row": self.result },
             "units": "SI",
-            "rows": rows.iter().enumerate().map(one).collect::<Vec<Value>>(),
+            "rows": self.rows.iter().enumerate().map(one).collect::<Vec<Value>>(),
         })
         .into()
-    };
-    let counter = rounds_counter(session, &loaded.only(objective));
-    let told = || meaning((session, &loaded), None, (&wrt, &inputs), None, (counter, &limits));
-    session.answer_meaning(told, text, fields)
+    }
+
+    fn meaning(&self, session: &Session) -> Option<Value> {
+        Some(self.meaning.json(session))
+    }
 }
 
 /// Runs the program on a tape; gives the rows and which of them is the result, if any is. A way that is taken
@@ -113,7 +130,7 @@ fn record(
 ) -> Result<(Vec<Row>, Option<usize>), NoGradient> {
     let point: Vec<f64> =
         wrt.iter().flat_map(|&at| inputs[at].as_vector().unwrap_or_default().to_vec()).collect();
-    // What the first run came to: others may be to the sides.
+    // What the first run came to: others may be near the point.
     let mut first: Option<Result<(), RunError>> = None;
     let mut tape = Tape::traced();
     let recorded = tape.record(&point, |variables: &[Var<f64>]| {
@@ -182,50 +199,55 @@ fn sweep(rows: &mut [Row], result: usize) {
     }
 }
 
-fn text(rows: &[Row], result: Option<usize>, name: &str, value: f64, digits: usize, shown: usize) -> String {
-    let head = |text: &str| Cell::new(text).style(HEADING);
-    let mut lines = vec![vec![
-        head("#").right(),
-        head("op"),
-        head("inputs"),
-        head("value").right(),
-        head("saved"),
-        head("|"),
-        head("reverse").right(),
-        head("cotangent"),
-    ]];
-    let number = |x: f64| numbers::short(x, digits);
-    let line = |at: usize| {
-        let row = &rows[at];
-        let inputs: Vec<String> = row.inputs.iter().map(usize::to_string).collect();
-        let saved: Vec<String> = row.saved.iter().map(|&x| number(x)).collect();
-        let cotangent = match &row.name {
-            Some(name) => format!("d{name} = {}", number(row.cotangent)),
-            None => number(row.cotangent),
-        };
-        let op = Cell::new(row.op);
-        vec![
-            Cell::new(at.to_string()).right(),
-            if Some(at) == result { op.style(STRONG) } else { op },
-            Cell::new(row.name.clone().unwrap_or_else(|| inputs.join(" "))),
-            Cell::new(number(row.value)).right(),
-            Cell::new(saved.join(" ")),
+impl Trace<'_> {
+    /// The rows, from both ends if there are too many.
+    fn table(&self) -> String {
+        let &Trace { ref rows, name, value, result, digits, shown, .. } = self;
+        let head = |text: &str| Cell::new(text).style(HEADING);
+        let mut lines = vec![vec![
+            head("#").right(),
+            head("op"),
+            head("inputs"),
+            head("value").right(),
+            head("saved"),
             head("|"),
-            Cell::new((rows.len() - 1 - at).to_string()).right(),
-            Cell::new(cotangent),
-        ]
-    };
-    let (first, last) = if rows.len() <= shown { (rows.len(), 0) } else { (shown - shown / 2, shown / 2) };
-    lines.extend((0..first).map(line));
-    if last > 0 {
-        let hidden = numbers::plural((rows.len() - first - last) as u64, "more row");
-        lines.push(vec![Cell::new(""), Cell::new(format!("... {hidden}")).loose()]);
-        lines.extend((rows.len() - last..rows.len()).map(line));
+            head("reverse").right(),
+            head("cotangent"),
+        ]];
+        let number = |x: f64| numbers::short(x, digits);
+        let line = |at: usize| {
+            let row = &rows[at];
+            let inputs: Vec<String> = row.inputs.iter().map(usize::to_string).collect();
+            let saved: Vec<String> = row.saved.iter().map(|&x| number(x)).collect();
+            let cotangent = match &row.name {
+                Some(name) => format!("d{name} = {}", number(row.cotangent)),
+                None => number(row.cotangent),
+            };
+            let op = Cell::new(row.op);
+            vec![
+                Cell::new(at.to_string()).right(),
+                if Some(at) == result { op.style(STRONG) } else { op },
+                Cell::new(row.name.clone().unwrap_or_else(|| inputs.join(" "))),
+                Cell::new(number(row.value)).right(),
+                Cell::new(saved.join(" ")),
+                head("|"),
+                Cell::new((rows.len() - 1 - at).to_string()).right(),
+                Cell::new(cotangent),
+            ]
+        };
+        let (first, last) =
+            if rows.len() <= shown { (rows.len(), 0) } else { (shown - shown / 2, shown / 2) };
+        lines.extend((0..first).map(line));
+        if last > 0 {
+            let hidden = numbers::plural((rows.len() - first - last) as u64, "more row");
+            lines.push(vec![Cell::new(""), Cell::new(format!("... {hidden}")).loose()]);
+            lines.extend((rows.len() - last..rows.len()).map(line));
+        }
+        let mut out = layout(lines, "  ");
+        match result {
+            Some(at) => out.push_str(&format!("\n{name} = {} is row {at}\n", number(value))),
+            None => out.push_str(&format!("\n{name} = {} does not depend on the inputs\n", number(value))),
+        }
+        out
     }
-    let mut out = layout(lines, "  ");
-    match result {
-        Some(at) => out.push_str(&format!("\n{name} = {} is row {at}\n", number(value))),
-        None => out.push_str(&format!("\n{name} = {} does not depend on the inputs\n", number(value))),
-    }
-    out
 }

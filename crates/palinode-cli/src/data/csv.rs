@@ -11,7 +11,7 @@
 use std::ops::Range;
 
 use super::{Bad, Found, Reader, Wanted, is_missing, near, number};
-use crate::assign::{Numbers, listed};
+use crate::assign::Numbers;
 use crate::problem::{Failed, Problem};
 
 /// A cell: its text without quotes, and where it is.
@@ -63,14 +63,8 @@ pub(super) fn by_name(
         }
     }
     if found.is_empty() {
-        let problem =
-            reader.problem("PAL0287", "no column is named like a param or input of the model", header_range);
         let columns: Vec<&str> = header.cells.iter().map(|cell| &*cell.text).collect();
-        if let Some(help) = wanted.iter().find_map(|one| near(one, &columns, "column")) {
-            return Err(problem.help(help).into());
-        }
-        let names: Vec<&str> = wanted.iter().map(|one| &*one.name).collect();
-        return Err(problem.help(format!("the model takes {}", listed(&names))).into());
+        return Err(reader.nothing_wanted("column", &columns, header_range, wanted));
     }
     if rows.is_empty() {
         return Err(no_row(reader, header).into());
@@ -249,7 +243,7 @@ fn read(reader: &mut Reader<'_>) -> Result<Vec<Row>, Failed> {
 
 fn blank_line(reader: &mut Reader<'_>, range: Range<usize>) -> Problem {
     let problem = reader.problem("PAL0284", "a blank line: is a value missing?", range);
-    problem.help("remove the line, or fill the gap in: a gradient through a missing value means nothing")
+    problem.help("remove the line, or fill in the gap: a gradient through a missing value means nothing")
 }
 
 /// A line that starts with `#` and is no comment.
@@ -260,7 +254,7 @@ fn no_comment(reader: &mut Reader<'_>, line: Range<usize>, separator: u8) -> Pro
     if is_missing(word) {
         return reader
             .problem("PAL0284", format!("`{word}` is not a value"), range)
-            .help("remove the row, or fill the gap in: a gradient through a missing value means nothing");
+            .help("remove the row, or fill in the gap: a gradient through a missing value means nothing");
     }
     reader
         .problem("PAL0287", format!("`{word}` may be a comment or a cell"), range)
@@ -431,7 +425,7 @@ fn bad_cell(reader: &mut Reader<'_>, cell: &Cell, bad: Bad, title: &str) -> Prob
         Bad::NotANumber => problem
             .help("only columns that the model uses are read; rename the column, or make its cells numbers"),
         Bad::Missing => problem
-            .help("remove the row, or fill the gap in: a gradient through a missing value means nothing"),
+            .help("remove the row, or fill in the gap: a gradient through a missing value means nothing"),
         bad => problem.help(bad.help()),
     }
 }
@@ -479,7 +473,7 @@ fn family(
     let names: Vec<&str> = header.cells.iter().map(|cell| &*cell.text).collect();
     let counted = wanted.iter().find(|one| one.name == name).filter(|_| columns.is_empty());
     let help = counted.and_then(|one| near(one, &names, "column")).unwrap_or_else(|| {
-        "number the columns 0, 1, 2, ... without gaps, or rename those that are not meant".to_string()
+        "number the columns 0, 1, 2, ... without gaps, or rename those that you do not mean".to_string()
     });
     Err(problem.help(help).into())
 }

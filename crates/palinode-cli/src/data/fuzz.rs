@@ -27,6 +27,27 @@ impl Draws {
     fn of<'a>(&mut self, words: &[&'a str]) -> &'a str {
         words[self.below(words.len())]
     }
+
+    /// One of the words between bars.
+    fn of_list<'a>(&mut self, words: &'a str) -> &'a str {
+        self.of(&words.split('|').collect::<Vec<_>>())
+    }
+}
+
+fn is_comment(line: &str) -> bool {
+    line.strip_prefix('#').is_some_and(|rest| rest.trim().is_empty() || rest.starts_with([' ', '\t', '#']))
+}
+
+/// A refusal has a place, unless the file is empty, and says what to do.
+fn code_of(Failed(problems): Failed, text: &str) -> &'static str {
+    let problem = &problems[0];
+    if problem.labels.is_empty() {
+        // Nothing but comments and blanks has no place to show.
+        assert_eq!(problem.message, "the data file has no data");
+        assert!(reference(text).is_empty(), "{text:?}");
+    }
+    assert!(problem.help.is_some(), "{text:?}: {problem:?}");
+    problem.code
 }
 
 fn files() -> usize {
@@ -38,43 +59,15 @@ fn wanted() -> Vec<Wanted> {
     vec![one("t", 1, false), one("y", 1, false), one("x", 2, false), one("k", 1, true)]
 }
 
-/// What a file gives, or the code of its refusal; a refusal has a place unless the file is empty.
+/// What a file gives, or the code of its refusal.
 fn read(text: &str, is_json: bool) -> Result<Vec<Found>, &'static str> {
     let mut session = Session::new("test", false);
     let mut reader = Reader { session: &mut session, file: "data", text };
-    match reader.by_name(is_json, &wanted()) {
-        Ok((found, _)) => Ok(found),
-        Err(Failed(problems)) => {
-            let problem = &problems[0];
-            if problem.labels.is_empty() {
-                // Nothing but comments and blanks has no place to show.
-                assert_eq!(problem.message, "the data file has no data");
-                assert!(reference(text).is_empty(), "{text:?}");
-            }
-            assert!(problem.help.is_some(), "{text:?}: {problem:?}");
-            Err(problem.code)
-        }
-    }
+    reader.by_name(is_json, &wanted()).map(|(found, _)| found).map_err(|failed| code_of(failed, text))
 }
 
 const NUMBERS: &[&str] = &["1", "-2.5", "0", "3e2", "0.1", "1e-300", "12345678.9", "+4", ".5"];
-const OTHERS: &[&str] = &[
-    "#N/A",
-    "NA",
-    "",
-    "nan",
-    "inf",
-    "1e400",
-    "1e-400",
-    "a",
-    "#1",
-    "# 2",
-    "\"5",
-    "\"6\"7",
-    "9007199254740993",
-    "1;5",
-    "-",
-];
+const OTHERS: &str = "#N/A|NA||nan|inf|1e400|1e-400|a|#1|# 2|\"5|\"6\"7|9007199254740993|1;5|-";
 
 /// A table, and whether nothing is wrong with it.
 fn table(draws: &mut Draws) -> (String, bool) {
@@ -98,8 +91,7 @@ fn table(draws: &mut Draws) -> (String, bool) {
     let mut noise = |draws: &mut Draws, text: &mut String, may_be_blank: bool| {
         if draws.one_in(12) {
             let line = draws.of(&["# a comment, \"with\" marks", "#", "## x", "#no", "", "  ", "#N/A"]);
-            let is_comment = line.starts_with("# ") || line.starts_with("##") || line == "#";
-            is_clean &= is_comment || (line.trim().is_empty() && may_be_blank);
+            is_clean &= is_comment(line) || (line.trim().is_empty() && may_be_blank);
             text.push_str(line);
             text.push_str(end);
         }
@@ -116,7 +108,7 @@ fn table(draws: &mut Draws) -> (String, bool) {
             let cell = match name.as_str() {
                 _ if draws.one_in(25) => {
                     clean_cells = false;
-                    draws.of(OTHERS).to_string()
+                    draws.of_list(OTHERS).to_string()
                 }
                 "word" | "\"quoted name\"" => {
                     draws.of(&["a", "\"b, c\"", "\"d \"\" e\"", "f g", "\"two\nlines\""]).to_string()
@@ -167,10 +159,7 @@ fn reference(text: &str) -> Vec<Vec<String>> {
     let mut bare = String::new();
     let mut quotes = 0;
     for line in text.split_inclusive('\n') {
-        let rest = line.strip_prefix('#');
-        let is_comment =
-            rest.is_some_and(|rest| rest.trim().is_empty() || rest.starts_with([' ', '\t', '#']));
-        if quotes % 2 == 0 && is_comment {
+        if quotes % 2 == 0 && is_comment(line) {
             continue;
         }
         quotes += line.matches('"').count();
@@ -228,18 +217,10 @@ fn tables_are_read_whole_or_refused() {
         compared += 1;
         // Without quotes, lines are rows.
         if !text.contains('"') {
-            let is_comment = |line: &&str| {
-                line.strip_prefix('#')
-                    .is_some_and(|rest| rest.trim().is_empty() || rest.starts_with([' ', '\t', '#']))
-            };
-            let lines: Vec<&str> = text.lines().filter(|line| !is_comment(line)).collect();
-            let lines = lines.iter().skip_while(|line| line.trim().is_empty());
-            let lines = if rows[0].len() == 1 {
-                lines.count()
-            } else {
-                lines.filter(|line| !line.trim().is_empty()).count()
-            };
-            assert_eq!(lines, rows.len(), "{text:?}");
+            let lines =
+                text.lines().filter(|line| !is_comment(line)).skip_while(|line| line.trim().is_empty());
+            let lines = lines.filter(|line| rows[0].len() == 1 || !line.trim().is_empty());
+            assert_eq!(lines.count(), rows.len(), "{text:?}");
         }
         assert!(rows.iter().all(|row| row.len() == rows[0].len()), "{text:?}");
         let bits = |data: &[f64]| data.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
@@ -327,16 +308,13 @@ fn single_arguments_are_read_whole_or_refused() {
         let mut reader = Reader { session: &mut session, file: "data", text: &text };
         let (found, unread) = match reader.whole_file(false, one) {
             Ok(found) => found,
-            Err(Failed(problems)) => {
-                let has_place =
-                    !problems[0].labels.is_empty() || problems[0].message == "the data file has no data";
-                assert!(has_place && problems[0].help.is_some(), "{text:?}: {:?}", problems[0]);
+            Err(failed) => {
+                code_of(failed, &text);
                 refused += 1;
                 continue;
             }
         };
         accepted += 1;
-        let is_comment = |line: &&String| line.starts_with("# ") || *line == "#";
         let rows: Vec<&String> = lines.iter().filter(|line| !is_comment(line)).collect();
         assert!(columns > 1 || rows.iter().all(|row| !row.trim().is_empty()), "{text:?}");
         let rows: Vec<&str> = rows.iter().map(|row| row.trim()).filter(|row| !row.is_empty()).collect();
@@ -384,22 +362,8 @@ fn value(draws: &mut Draws, name: &str, is_clean: &mut bool) -> String {
     let mut number = |draws: &mut Draws| match draws.one_in(60) {
         true => {
             *is_clean = false;
-            draws
-                .of(&[
-                    "null",
-                    "\"1\"",
-                    "NaN",
-                    "1e400",
-                    "1e-400",
-                    "01",
-                    "-",
-                    "true",
-                    "[1]",
-                    "{}",
-                    "9007199254740993.5",
-                    "1.",
-                ])
-                .to_string()
+            let others = "null|\"1\"|NaN|1e400|1e-400|01|-|true|[1]|{}|9007199254740993.5|1.";
+            draws.of_list(others).to_string()
         }
         false if name == "k" => draws.of(&["1", "-20", "3e2"]).to_string(),
         false => {

@@ -5,10 +5,10 @@
 //! text is read here and not by `serde_json`, which takes the last of two fields and turns 1e-400 into 0
 //! ([0032](../../../../docs/adr/0032-strict-data.md)).
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::ops::Range;
 
-use super::{Found, Reader, Stated, Wanted, is_missing, near, number};
+use super::{Found, Reader, Stated, Wanted, is_missing, number};
 use crate::assign::{Numbers, listed};
 use crate::problem::{Failed, Problem};
 
@@ -37,7 +37,7 @@ impl Mistake {
     }
 
     fn missing(message: String, range: Range<usize>) -> Mistake {
-        let help = "remove the entry, or fill the gap in: a gradient through a missing value means nothing";
+        let help = "remove the entry, or fill in the gap: a gradient through a missing value means nothing";
         Mistake { code: "PAL0284", message, help, range }
     }
 
@@ -71,13 +71,8 @@ pub(super) fn by_name(
         }
     }
     if all.is_empty() {
-        let names: Vec<&str> = wanted.iter().map(|one| &*one.name).collect();
-        let problem = reader.problem("PAL0287", "no field is named like a param or input of the model", 0..1);
         let own: Vec<&str> = fields.iter().map(|(name, _)| &**name).collect();
-        if let Some(help) = wanted.iter().find_map(|one| near(one, &own, "field")) {
-            return Err(problem.help(help).into());
-        }
-        return Err(problem.help(format!("the model takes {}", listed(&names))).into());
+        return Err(reader.nothing_wanted("field", &own, 0..1, wanted));
     }
     Ok((all, fields.into_iter().map(|(name, _)| name).collect()))
 }
@@ -103,7 +98,7 @@ pub(super) fn lengths(reader: &mut Reader<'_>, names: &[&str]) -> Result<Vec<Sta
             }
             _ => {
                 return Err(problem
-                    .help("rename or remove the field: arrays bring their lengths along")
+                    .help("rename or remove the field: the length follows from the arrays")
                     .into());
             }
         }
@@ -207,7 +202,7 @@ impl Scan<'_> {
         }
         match self.byte() {
             Some(b'{') => drop(self.object(depth)?),
-            Some(b'[') => self.list(|scan| scan.value(depth + 1).map(drop))?,
+            Some(b'[') => self.items(']', |scan| scan.value(depth + 1).map(drop))?,
             Some(b'"') => drop(self.string()?),
             Some(b'-' | b'0'..=b'9') => self.number()?,
             _ => self.word()?,
@@ -215,58 +210,53 @@ impl Scan<'_> {
         Ok(start..self.at)
     }
 
-    /// `[`, items with commas between, `]`.
-    fn list(&mut self, mut item: impl FnMut(&mut Self) -> Result<(), Mistake>) -> Result<(), Mistake> {
+    /// A bracket, items with commas between, and the bracket that closes it.
+    fn items(
+        &mut self,
+        close: char,
+        mut item: impl FnMut(&mut Self) -> Result<(), Mistake>,
+    ) -> Result<(), Mistake> {
         self.at += 1;
-        self.blanks();
-        if self.byte() == Some(b']') {
-            self.at += 1;
-            return Ok(());
-        }
+        let mut is_first = true;
         loop {
-            item(self)?;
             self.blanks();
-            if self.byte() == Some(b']') {
-                self.at += 1;
-                return Ok(());
+            if self.byte() == Some(close as u8) && is_first {
+                break;
             }
-            self.eat(b',', "a comma or `]` should be here")?;
+            item(self)?;
+            is_first = false;
+            self.blanks();
+            if self.byte() == Some(close as u8) {
+                break;
+            }
+            self.eat(b',', &format!("a comma or `{close}` should be here"))?;
         }
+        self.at += 1;
+        Ok(())
     }
 
-    fn object(&mut self, depth: usize) -> Result<Vec<(String, Range<usize>)>, Mistake> {
-        self.at += 1;
-        let mut fields: Vec<(String, Range<usize>)> = Vec::new();
-        let mut seen: BTreeMap<String, usize> = BTreeMap::new();
-        self.blanks();
-        if self.byte() == Some(b'}') {
-            self.at += 1;
-            return Ok(fields);
-        }
-        loop {
-            self.blanks();
-            if self.byte() != Some(b'"') {
-                return Err(self.wrong("the name of a field, in quotes, should be here"));
+    fn object(&mut self, depth: usize) -> Result<Fields, Mistake> {
+        let mut fields = Fields::new();
+        let mut seen: BTreeSet<String> = BTreeSet::new();
+        self.items('}', |scan| {
+            if scan.byte() != Some(b'"') {
+                return Err(scan.wrong("the name of a field, in quotes, should be here"));
             }
-            let start = self.at;
-            let name = self.string()?;
-            if seen.insert(name.clone(), start).is_some() {
+            let start = scan.at;
+            let name = scan.string()?;
+            if !seen.insert(name.clone()) {
                 return Err(Mistake {
                     code: "PAL0287",
                     message: format!("the field `{name}` is there twice"),
                     help: "rename or remove one of them",
-                    range: start..self.at,
+                    range: start..scan.at,
                 });
             }
-            self.eat(b':', "a colon should be here")?;
-            fields.push((name, self.value(depth + 1)?));
-            self.blanks();
-            if self.byte() == Some(b'}') {
-                self.at += 1;
-                return Ok(fields);
-            }
-            self.eat(b',', "a comma or `}` should be here")?;
-        }
+            scan.eat(b':', "a colon should be here")?;
+            fields.push((name, scan.value(depth + 1)?));
+            Ok(())
+        })?;
+        Ok(fields)
     }
 
     /// A string, without its quotes.
@@ -385,8 +375,7 @@ impl Scan<'_> {
         if self.byte() == Some(b'[') {
             let mut shape: Option<Vec<usize>> = None;
             let mut count = 0;
-            self.list(|scan| {
-                scan.blanks();
+            self.items(']', |scan| {
                 let start = scan.at;
                 path.push(count);
                 let part = scan.numbers(one, path, data)?;
@@ -446,39 +435,8 @@ mod tests {
     /// twice.
     #[test]
     fn the_same_texts_are_json() {
-        let pieces = [
-            "{",
-            "}",
-            "[",
-            "]",
-            ",",
-            ":",
-            "\"a\"",
-            "\"b\"",
-            "\"",
-            "\\",
-            "u00e9",
-            "\\ud83d\\ude00",
-            "\\ud800",
-            "1",
-            "0",
-            "-",
-            ".5",
-            "e3",
-            "E+",
-            "1.5",
-            "null",
-            "true",
-            "fals",
-            " ",
-            "\n",
-            "\t",
-            "é",
-            "\u{1}",
-            "[1,2]",
-            "{\"a\":1}",
-            ",\"b\":",
-        ];
+        let pieces = "{|}|[|]|,|:|\"a\"|\"b\"|\"|\\|u00e9|\\ud83d\\ude00|\\ud800|1|0|-|.5|e3|E+|1.5|null|true|fals| |\n|\t|é|\u{1}|[1,2]|{\"a\":1}|,\"b\":";
+        let pieces: Vec<&str> = pieces.split('|').collect();
         let mut draws = crate::data::fuzz::Draws::new(7);
         let mut next = |n: usize| draws.below(n);
         let (mut good, mut bad) = (0, 0);

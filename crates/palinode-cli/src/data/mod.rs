@@ -11,7 +11,7 @@ mod json;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use crate::assign::{Numbers, ROUNDED, WHOLE, WRITE_ROUNDED, closest, is_rounded, vanished};
+use crate::assign::{Numbers, ROUNDED, WHOLE, WRITE_ROUNDED, closest, is_rounded, listed, vanished};
 use crate::files;
 use crate::problem::{Exit, Failed, Problem};
 use crate::session::Session;
@@ -162,7 +162,7 @@ pub(crate) fn near(one: &Wanted, names: &[&str], each: &str) -> Option<String> {
             ));
         }
     }
-    closest(name, names).map(|other| format!("rename the {each} `{other}` to `{name}`, if it is meant"))
+    closest(name, names).map(|other| format!("rename the {each} `{other}` to `{name}`, if you mean it"))
 }
 
 /// A file that is being read, and how its problems are reported.
@@ -184,12 +184,7 @@ impl Reader<'_> {
     }
 
     /// A problem with a range of bytes.
-    fn problem(
-        &mut self,
-        code: &'static str,
-        message: impl Into<String>,
-        range: std::ops::Range<usize>,
-    ) -> Problem {
+    fn problem(&mut self, code: &'static str, message: impl Into<String>, range: Range<usize>) -> Problem {
         let start = range.start.min(self.text.len());
         let bytes = self.text.as_bytes();
         let line_start = bytes[..start].iter().rposition(|&b| b == b'\n').map_or(0, |at| at + 1);
@@ -202,7 +197,7 @@ impl Reader<'_> {
     }
 
     /// Adds a place to a problem; both are shown together if they are in one line.
-    fn and(&mut self, problem: Problem, range: std::ops::Range<usize>, words: &str) -> Problem {
+    fn and(&mut self, problem: Problem, range: Range<usize>, words: &str) -> Problem {
         let other = self.problem(problem.code, "", range);
         let (Some(own), Some(label)) = (problem.labels.first(), other.labels.first()) else { return problem };
         let sources = &self.session.sources;
@@ -211,6 +206,21 @@ impl Reader<'_> {
         let file = if together { own.file } else { label.file };
         let range = label.range.clone();
         problem.at(file, range, words)
+    }
+
+    /// Nothing in the file is named like an argument.
+    fn nothing_wanted(
+        &mut self,
+        each: &str,
+        names: &[&str],
+        range: Range<usize>,
+        wanted: &[Wanted],
+    ) -> Failed {
+        let message = format!("no {each} is named like a param or input of the model");
+        let takes: Vec<&str> = wanted.iter().map(|one| &*one.name).collect();
+        let help = wanted.iter().find_map(|one| near(one, names, each));
+        let help = help.unwrap_or_else(|| format!("the model takes {}", listed(&takes)));
+        self.problem("PAL0287", message, range).help(help).into()
     }
 
     /// A problem with the file as a whole.
@@ -255,8 +265,8 @@ impl Bad {
             Bad::TooLarge => "too large for a number of 64 bits",
             Bad::TooSmall => "too small for a number of 64 bits: it would become 0",
             Bad::NotANumber => "not a number",
-            Bad::NotWhole => "not a whole number",
-            Bad::BeyondWhole => "too large for a whole number that is read exactly",
+            Bad::NotWhole => "not an integer",
+            Bad::BeyondWhole => "too large for an integer that is read exactly",
             Bad::TooManyDigits => ROUNDED,
         }
     }
@@ -264,10 +274,8 @@ impl Bad {
     fn help(self) -> &'static str {
         match self {
             Bad::NotWhole => "round it, or declare the input as real",
-            Bad::BeyondWhole => {
-                "whole numbers go up to 9007199254740991 (2^53 - 1); declare the input as real"
-            }
-            Bad::TooSmall => "write 0 if that is meant",
+            Bad::BeyondWhole => "integers go up to 9007199254740991 (2^53 - 1); declare the input as real",
+            Bad::TooSmall => "write 0 if you mean it",
             Bad::TooManyDigits => WRITE_ROUNDED,
             _ => "remove the row, or give it a finite number",
         }

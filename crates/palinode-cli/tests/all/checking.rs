@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
-use crate::transcript::palinode;
+use crate::transcript::json;
 
 /// The answer to `grad --check` of a model, and the exit code.
 fn checked(name: &str, source: &str) -> (Value, i32) {
@@ -15,10 +15,7 @@ fn checked(name: &str, source: &str) -> (Value, i32) {
     let file = format!("{name}.pal");
     fs::write(folder.join(&file), source).unwrap();
     // A kink of a rule and a decision at one point may be refused otherwise (PAL0119).
-    let words: Vec<String> =
-        ["grad", &file, "--check", "--json", "--accept-points"].map(String::from).to_vec();
-    let (text, code) = palinode(&folder, &words);
-    (serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}\n{source}\n{text}")), code)
+    json(&folder, &["grad", &file, "--check", "--accept-points"])
 }
 
 /// The first gradient, what the check says of it, and the exit code.
@@ -65,7 +62,7 @@ fn known_derivatives_at_near_and_away_from_kinks_and_jumps() {
         (step, 1000.5, 2001.0, GOOD),
         (step, 1_000_000.25, 2_000_000.5, GOOD),
         ("loss y = abs(x)", 0.0, 0.0, KINK),
-        // Slopes to the sides that still change, and a kink that is small beside the slope.
+        // Slopes on both sides that still change, and a kink that is small beside the slope.
         ("loss y = relu(x)*3 + cos(x)", 0.0, 0.0, KINK),
         ("loss y = 100000*x + relu(x)*3", 0.0, 100_000.0, KINK),
         // A kink and a jump at one point.
@@ -148,18 +145,9 @@ fn decisions_of_differences_are_seen() {
 #[test]
 fn arrays_with_decisions_inside() {
     // 30 entries: six are compared one by one, and all along a direction that crosses many of the jumps.
-    let source = "param w: [30] = linspace(-3, 3.1, 30)\nvar s = 0.0\nfor i in 0..30 {\n  if w[i] > 0.5 {\n    s = s + w[i]*w[i] + 1\n  } else {\n    s = s + floor(4*w[i]) - 2*w[i]\n  }\n}\nloss z = s\n";
-    let source = &source.replace(
-        "param w: [30] = linspace(-3, 3.1, 30)",
-        &format!(
-            "param w: [30] = [{}]",
-            (0..30)
-                .map(|k| format!("{:.4}", -3.03 + 6.1 * f64::from(k) / 29.0))
-                .collect::<Vec<_>>()
-                .join(", ")
-        ),
-    );
-    let (answer, code) = checked("array", source);
+    let w: Vec<String> = (0..30).map(|k| format!("{:.4}", -3.03 + 6.1 * f64::from(k) / 29.0)).collect();
+    let source = "var s = 0.0\nfor i in 0..30 {\n  if w[i] > 0.5 {\n    s = s + w[i]*w[i] + 1\n  } else {\n    s = s + floor(4*w[i]) - 2*w[i]\n  }\n}\nloss z = s\n";
+    let (answer, code) = checked("array", &format!("param w: [30] = [{}]\n{source}", w.join(", ")));
     let part = &answer["gradient"][0];
     assert_eq!(code, 0, "{part}");
     assert!(GOOD.contains(&part["check"]["status"].as_str().unwrap()), "{}", part["check"]);

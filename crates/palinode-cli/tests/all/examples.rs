@@ -4,19 +4,16 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::transcript::palinode;
+use crate::transcript;
 
 /// Examples whose point is a kink or a jump; here `--check` need not agree.
 const NOT_SMOOTH: &[&str] = &[];
 
 fn json(folder: &Path, words: &[&str]) -> Result<Value, String> {
-    let words: Vec<String> =
-        words.iter().map(|word| word.to_string()).chain(["--json".to_string()]).collect();
-    let (text, code) = palinode(folder, &words);
-    if code != 0 {
-        return Err(format!("palinode {} ends with {code}\n{text}", words.join(" ")));
+    match transcript::json(folder, words) {
+        (answer, 0) => Ok(answer),
+        (answer, code) => Err(format!("palinode {} ends with {code}\n{answer:#}", words.join(" "))),
     }
-    serde_json::from_str(&text).map_err(|error| format!("palinode {}: {error}\n{text}", words.join(" ")))
 }
 
 /// The loss, or every real number that the model gives.

@@ -1,17 +1,8 @@
 //! `--json`: what `docs/book/json.md` promises to programs.
 
-use std::path::PathBuf;
-
 use serde_json::Value;
 
-use crate::transcript::palinode;
-
-fn json(line: &str) -> (Value, i32) {
-    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/models");
-    let words: Vec<String> = line.split(' ').map(str::to_string).collect();
-    let (text, code) = palinode(&folder, &words);
-    (serde_json::from_str(&text).unwrap_or_else(|error| panic!("{line}: {error}\n{text}")), code)
-}
+use crate::transcript::{answer as json, flat, models, palinode};
 
 #[test]
 fn every_answer_says_its_schema_and_command() {
@@ -28,8 +19,8 @@ fn every_answer_says_its_schema_and_command() {
         "fmt tiny.pal",
         "help grad",
     ] {
-        let (answer, code) = json(&format!("{line} --json"));
-        assert_eq!((&answer["schema"], code), (&Value::from(1), 0), "{line}");
+        let (answer, code) = json(&format!("{line}"));
+        assert_eq!((&answer["schema"], code), (&Value::from(2), 0), "{line}");
         assert_eq!(answer["command"], line.split(' ').next().unwrap(), "{line}");
     }
 }
@@ -47,7 +38,7 @@ fn every_answer_says_what_it_means() {
         ("loop drag.pal", "pathwise".into(), fixed(&["mark"])),
         ("tape tiny.pal", "pathwise".into(), fixed(&[])),
     ] {
-        let (answer, _) = json(&format!("{line} --json"));
+        let (answer, _) = json(&format!("{line}"));
         assert_eq!(answer["meaning"], meaning, "{line}");
         assert_eq!(answer["held_fixed"]["inputs"], inputs, "{line}: {answer}");
         for field in ["unit", "standard_error"] {
@@ -55,27 +46,27 @@ fn every_answer_says_what_it_means() {
         }
     }
     // What the run decided, and how often loops went round that end by data.
-    let (answer, _) = json("grad kepler.pal --check --json");
+    let (answer, _) = json("grad kepler.pal --check");
     let fixed = &answer["held_fixed"];
     assert_eq!(fixed["decisions"], answer["decisions"]["count"]);
     assert_eq!(fixed["rounds"][0]["least"], fixed["rounds"][0]["most"]);
     assert!(fixed["rounds"][0]["least"].as_u64() > Some(0) && fixed["rounds"][0]["line"] == 4, "{answer}");
-    assert!(json("grad kepler.pal --json").0["held_fixed"]["decisions"].is_null());
+    assert!(json("grad kepler.pal").0["held_fixed"]["decisions"].is_null());
 }
 
 #[test]
 fn numbers_come_back_bit_by_bit() {
-    let (answer, _) = json("run drag.pal --json");
+    let (answer, _) = json("run drag.pal");
     let x = answer["outputs"][0]["value"].as_f64().unwrap();
-    let (again, _) = json("run drag.pal --json");
+    let (again, _) = json("run drag.pal");
     assert_eq!(x.to_bits(), again["outputs"][0]["value"].as_f64().unwrap().to_bits());
-    let (answer, _) = json("grad drag.pal --json --set v0=0.1");
+    let (answer, _) = json("grad drag.pal --set v0=0.1");
     assert_eq!(answer["gradient"][0]["at"].as_f64(), Some(0.1));
 }
 
 #[test]
 fn what_is_not_finite_is_a_string() {
-    let (answer, code) = json("grad div.pal --json --allow-nonfinite");
+    let (answer, code) = json("grad div.pal --allow-nonfinite");
     assert_eq!(code, 0);
     assert_eq!(answer["output"]["value"], "inf");
     assert_eq!(answer["gradient"][0]["gradient"], "-inf");
@@ -106,7 +97,7 @@ fn errors_have_a_code_and_a_place() {
         ("grad drag.pal --store vv=keep", "PAL0289", 2, Some(("command line", 1))),
         ("memory kepler.pal --budget 1KiB", "PAL0410", 1, Some(("kepler.pal", 4))),
     ] {
-        let (answer, found) = json(&format!("{line} --json"));
+        let (answer, found) = json(&format!("{line}"));
         assert_eq!(found, exit, "{line}: {answer}");
         assert_eq!(answer["exit"], exit, "{line}");
         assert_eq!(answer["command"], line.split(' ').next().unwrap(), "{line}");
@@ -128,13 +119,10 @@ fn errors_have_a_code_and_a_place() {
 fn modes_agree() {
     for model in ["drag.pal", "table.pal --wrt gap,a,b", "kepler.pal", "views.pal", "fit.pal"] {
         let of = |mode: &str| {
-            let (answer, code) = json(&format!("grad {model} --mode {mode} --json"));
+            let (answer, code) = json(&format!("grad {model} --mode {mode}"));
             assert_eq!(code, 0, "{model}: {answer}");
-            let mut all = Vec::new();
-            for part in answer["gradient"].as_array().unwrap() {
-                collect(&part["gradient"], &mut all);
-            }
-            all
+            let parts = answer["gradient"].as_array().unwrap().iter();
+            parts.flat_map(|part| flat(&part["gradient"])).collect::<Vec<f64>>()
         };
         let (forward, reverse) = (of("forward"), of("reverse"));
         assert_eq!(forward.len(), reverse.len());
@@ -143,13 +131,6 @@ fn modes_agree() {
         for (f, r) in forward.iter().zip(&reverse) {
             assert!((f - r).abs() <= 1e-13 * scale, "{model}: {f} and {r}");
         }
-    }
-}
-
-fn collect(value: &Value, all: &mut Vec<f64>) {
-    match value {
-        Value::Array(items) => items.iter().for_each(|item| collect(item, all)),
-        other => all.push(other.as_f64().unwrap()),
     }
 }
 
@@ -164,12 +145,12 @@ fn derivatives_are_shown_as_programs() {
         ("jacobian", "outputs (dy_dx1, dy_dx2)"),
         ("hessian", "outputs (dgrad_x1_dx1, dgrad_x1_dx2, dgrad_x2_dx1, dgrad_x2_dx2)"),
     ] {
-        let (answer, code) = json(&format!("ir tiny.pal --derivative {what} --json"));
+        let (answer, code) = json(&format!("ir tiny.pal --derivative {what}"));
         let text = answer["programs"][0]["text"].as_str().unwrap();
         assert!(code == 0 && text.contains(outputs), "{what}: {text}");
     }
-    let (simplified, _) = json("ir tiny.pal --derivative grad --json");
-    let (stages, _) = json("ir tiny.pal --derivative grad --all-passes --json");
+    let (simplified, _) = json("ir tiny.pal --derivative grad");
+    let (stages, _) = json("ir tiny.pal --derivative grad --all-passes");
     let stages = stages["programs"].as_array().unwrap();
     assert!(stages.len() > 5);
     assert!(stages[0]["instructions"].as_u64() >= simplified["programs"][0]["instructions"].as_u64());
@@ -182,7 +163,6 @@ fn a_run_does_not_pay_for_calls_of_small_functions() {
     assert_eq!(calling["steps"], written_out["steps"]);
     assert_eq!(calling["outputs"][0]["value"], written_out["outputs"][0]["value"]);
     // What goes wrong is still found where it is written.
-    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/models");
-    let (text, code) = palinode(&folder, &["run".to_string(), "failing_call.pal".to_string()]);
+    let (text, code) = palinode(&models(), &["run".to_string(), "failing_call.pal".to_string()]);
     assert!(code == 3 && text.contains("it happened in the function `f`"), "{text}");
 }

@@ -4,16 +4,14 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
-use crate::transcript::palinode;
+use crate::transcript::{self, flat};
 
 fn examples() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../examples")
 }
 
 fn json(words: &[&str]) -> (Value, i32) {
-    let words: Vec<String> = words.iter().chain(&["--json"]).map(ToString::to_string).collect();
-    let (text, code) = palinode(&examples(), &words);
-    (serde_json::from_str(&text).unwrap_or_else(|error| panic!("{words:?}: {error}\n{text}")), code)
+    transcript::json(&examples(), words)
 }
 
 fn bytes(value: &Value) -> u64 {
@@ -22,18 +20,8 @@ fn bytes(value: &Value) -> u64 {
 
 /// The numbers of a gradient, as bits.
 fn gradient(answer: &Value) -> Vec<u64> {
-    fn collect(value: &Value, all: &mut Vec<u64>) {
-        match value {
-            Value::Array(items) => items.iter().for_each(|item| collect(item, all)),
-            other => all.push(other.as_f64().unwrap().to_bits()),
-        }
-    }
-    let mut all = Vec::new();
-    collect(&answer["output"]["value"], &mut all);
-    for part in answer["gradient"].as_array().unwrap() {
-        collect(&part["gradient"], &mut all);
-    }
-    all
+    let parts = answer["gradient"].as_array().unwrap().iter().map(|part| &part["gradient"]);
+    [&answer["output"]["value"]].into_iter().chain(parts).flat_map(flat).map(f64::to_bits).collect()
 }
 
 /// The models among the examples, by name.
@@ -180,7 +168,7 @@ fn memory_that_depends_on_data_is_stopped_in_time() {
     let (answer, code) = json(&["grad", "drag_flight.pal", "--budget", &(taken - 1).to_string()]);
     assert_eq!((code, gradient(&answer)), (0, gradient(&free)));
     assert!(bytes(&answer["memory"]["charged_bytes"]) < taken);
-    // With little memory loops keep a few states; with next to none it is stopped.
+    // With little memory loops keep a few snapshots; with next to none it is stopped.
     let (answer, code) = json(&["grad", "drag_flight.pal", "--budget", "12KiB"]);
     assert_eq!((code, gradient(&answer)), (0, gradient(&free)));
     assert!(bytes(&answer["memory"]["charged_bytes"]) <= 12288);
@@ -201,6 +189,20 @@ fn named(refusal: &Value) -> Vec<String> {
     least.into_iter().chain(help.split([' ', ';', '`']).filter(is_budget).map(str::to_string)).collect()
 }
 
+/// Refused with one byte, a command line is told which budgets work: they do. Gives the refusal, its code and
+/// the answers.
+fn within_named(words: &[&str]) -> (Value, i32, Vec<(String, Value)>) {
+    let with = |budget: &str| json(&[words, &["--budget", budget]].concat());
+    let (refusal, code) = with("1");
+    let answer = |budget: String| {
+        let (answer, code) = with(&budget);
+        assert_eq!(code, 0, "{words:?} --budget {budget}, as it was told\n{refusal:#}\n{answer:#}");
+        (budget, answer)
+    };
+    let answers = named(&refusal).into_iter().map(answer).collect();
+    (refusal, code, answers)
+}
+
 /// Whatever a refusal says is enough, is: for the same words, `--check` among them.
 #[test]
 fn every_budget_that_a_refusal_names_works() {
@@ -212,8 +214,7 @@ fn every_budget_that_a_refusal_names_works() {
     let (mut tried, mut open) = (0, 0);
     for name in names.iter().filter(|name| all || some.contains(&name.as_str())) {
         for words in [&["grad", name][..], &["grad", name, "--check"], &["run", name]] {
-            let with = |budget: &str| json(&[words, &["--budget", budget]].concat());
-            let (refused, code) = with("1B");
+            let (refused, code, answers) = within_named(words);
             let problem = &refused["errors"][0];
             match (code, problem["code"].as_str()) {
                 (1, Some("PAL0412")) => {}
@@ -232,13 +233,8 @@ fn every_budget_that_a_refusal_names_works() {
                 continue;
             }
             // The least, and what the help names.
-            let budgets = named(&refused);
-            assert!(budgets.len() > 1, "{words:?}: {refused:#}");
-            for budget in &budgets {
-                let (answer, code) = with(budget);
-                assert_eq!(code, 0, "{words:?} --budget {budget}, as it was told\n{refused:#}\n{answer:#}");
-                tried += 1;
-            }
+            assert!(answers.len() > 1, "{words:?}: {refused:#}");
+            tried += answers.len();
         }
     }
     assert!(tried > 20 && open > 0, "{tried} {open}");
@@ -262,17 +258,10 @@ fn every_budget_that_a_refusal_of_a_hard_model_names_works() {
     for (name, source) in [("branch.pal", branch), ("sums.pal", sums), ("data.pal", data), ("tie.pal", tie)] {
         let model = written(name, source);
         let (free, _) = json(&["grad", &model, "--mode", "reverse"]);
-        let (refusal, code) = json(&["grad", &model, "--mode", "reverse", "--budget", "1"]);
-        assert_ne!(code, 0, "{name}: {refusal}");
-        let budgets = named(&refusal);
-        assert!(!budgets.is_empty(), "{name}: {refusal}");
-        for budget in &budgets {
-            let (answer, code) = json(&["grad", &model, "--mode", "reverse", "--budget", budget]);
-            assert_eq!(
-                (code, gradient(&answer)),
-                (0, gradient(&free)),
-                "{name} {budget}: {refusal} {answer}"
-            );
+        let (refusal, code, answers) = within_named(&["grad", &model, "--mode", "reverse"]);
+        assert!(code != 0 && !answers.is_empty(), "{name}: {refusal}");
+        for (budget, answer) in answers {
+            assert_eq!(gradient(&answer), gradient(&free), "{name} {budget}: {refusal} {answer}");
         }
         std::fs::remove_file(model).unwrap();
     }
@@ -332,9 +321,9 @@ fn loops_that_end_by_data_are_refused_once() {
     assert!(refused > 10 && counted > 5, "{refused} {counted}");
 }
 
-/// Where the way back has no room, forward mode is taken, if there are few parameters.
+/// Where reverse mode does not fit, forward mode is taken, if there are few parameters.
 #[test]
-fn forward_mode_is_taken_where_the_way_back_has_no_room() {
+fn forward_mode_is_taken_where_reverse_mode_does_not_fit() {
     let lines: String = (0..30).map(|k| format!("let y{} = sin(y{k}) * b + y{k} * a\n", k + 1)).collect();
     let source = format!(
         "param a = 0.3\nparam b = 0.7\ninput z: [500] = fill(0.2, 500)\nlet y0 = z * b + a\n{lines}loss l = sum(y30 * y15 * y0)\n"
@@ -344,21 +333,16 @@ fn forward_mode_is_taken_where_the_way_back_has_no_room() {
         |answer: &Value| -> Vec<f64> { gradient(answer).iter().map(|&bits| f64::from_bits(bits)).collect() };
     let (free, _) = json(&["grad", &model, "--mode", "reverse"]);
     let (backwards, _) = json(&["grad", &model, "--mode", "reverse", "--budget", "1"]);
-    let (either, code) = json(&["grad", &model, "--budget", "1"]);
+    let (either, code, answers) = within_named(&["grad", &model]);
     assert_eq!(code, 1, "{either}");
     assert_eq!(named(&either)[2..], named(&backwards)[1..], "{either} {backwards}");
-    for (at, budget) in named(&either).iter().enumerate() {
-        let (answer, code) = json(&["grad", &model, "--budget", budget]);
-        assert_eq!(
-            (code, answer["mode"].as_str()),
-            (0, Some(if at < 2 { "forward" } else { "reverse" })),
-            "{budget}: {answer}"
-        );
-        for (found, expected) in numbers(&answer).iter().zip(numbers(&free)) {
+    for (at, (budget, answer)) in answers.iter().enumerate() {
+        assert_eq!(answer["mode"], if at < 2 { "forward" } else { "reverse" }, "{budget}: {answer}");
+        for (found, expected) in numbers(answer).iter().zip(numbers(&free)) {
             assert!((found - expected).abs() <= 1e-12 * expected.abs(), "{budget}: {found} for {expected}");
         }
     }
-    // What is asked of the way back keeps it.
+    // What is asked of reverse mode keeps it.
     for more in [&["--mode", "reverse"][..], &["--recompute", "anything"], &["--check"]] {
         let (answer, code) = json(&[&["grad", &model, "--budget", &named(&either)[1]], more].concat());
         assert_eq!((code, &answer["errors"][0]["code"]), (1, &Value::from("PAL0412")), "{more:?}: {answer}");
@@ -367,7 +351,7 @@ fn forward_mode_is_taken_where_the_way_back_has_no_room() {
 }
 
 #[test]
-fn a_look_to_the_sides_is_within_the_budget() {
+fn comparing_both_sides_is_within_the_budget() {
     // Without the tie the gradient alone fits; with it the budget is refused, and the one that is named
     // works.
     let source = |x: f64| {
@@ -395,7 +379,7 @@ fn a_look_to_the_sides_is_within_the_budget() {
 #[test]
 fn memory_and_loop_name_budgets_that_work_with_grad() {
     let tie = "param x = 0.5\nparam w: [300] = fill(0.1, 300)\nvar s = x\nif x <= 0.5 { s = x * 2 } else { s = x * 2.0 }\nfor i in 0..20 { s = sin(s) }\nloss y = s * sum(w * w)\n";
-    // Logs of so few rounds take less than states.
+    // Logs of so few rounds take less than snapshots.
     let short = "param p = -0.976\nparam w: [2] = [-0.214, -0.301]\nvar t = p\nvar v = w\nvar u = w * 0.7\nfor i in 0..1 {\n v = tanh(u)\n for j in 0..2 {\n  t = u[1] * 0.5 + tanh(t)\n  v = tanh(cumsum(select(select(u > -1.483, u, u) > -0.999, u, cos(u))) / 2)\n }\n}\nloss y = p + 0.1 * t * t + sum(v * u)\n";
     let (mut loops, mut below) = (0, 0);
     for (name, source) in [("both.pal", tie), ("short.pal", short)] {
@@ -418,7 +402,7 @@ fn memory_and_loop_name_budgets_that_work_with_grad() {
                 loops += 1;
             }
         }
-        // What `memory` lets through without a look to the sides, it says.
+        // What `memory` lets through without comparing both sides, it says.
         let (answer, code) = json(&[
             "memory",
             &model,
@@ -452,16 +436,16 @@ fn the_page_about_loops_with_budgets_is_true() {
     };
     let mut said = Vec::new();
     for (budget, words) in [("1MiB", "1 MiB holds"), ("64KiB", "64 KiB holds"), ("4KiB", "4 KiB holds")] {
-        let kept = &memory(&source.replace("4KiB", budget))["snapshots"][0];
-        let (n, s) = (bytes(&kept["rounds"]), bytes(&kept["slots"]));
+        let kept = &memory(&source.replace("4KiB", budget))["loops"][0];
+        let (n, s) = (bytes(&kept["rounds"]), bytes(&kept["snapshots"]));
         // Advances are r n - C(s + r, s + 1), with the least r for which C(s + r, s) >= n; then each round is
         // run once more.
         let binomial = |n: u64, k: u64| (0..k).fold(1.0, |all, i| all * (n - i) as f64 / (i + 1) as f64);
         let r = (1..).find(|&r| binomial(s + r, r) >= n as f64).unwrap();
         let sweeps = r as f64 - binomial(s + r, r - 1) / n as f64 + 1.0;
-        let states = if s < 1000 { s.to_string() } else { format!("{},{:03}", s / 1000, s % 1000) };
+        let count = if s < 1000 { s.to_string() } else { format!("{},{:03}", s / 1000, s % 1000) };
         said.push(format!(
-            "{words} {states} snapshots, and the reverse sweep runs the loop {sweeps:.1} times"
+            "{words} {count} snapshots, and the reverse sweep runs the loop {sweeps:.1} times"
         ));
     }
     let log = bytes(&memory(&source.replace(" budget 4KiB", ""))["peak_bytes"]) as f64 / 1048576.0;

@@ -1,27 +1,33 @@
 //! Answers that cannot be written, limits of steps, and memory that runs out.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value;
 
-use crate::transcript::palinode;
+use crate::transcript::{answer as json, models, palinode};
 
-fn models() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/models")
-}
-
-fn json(line: &str) -> (Value, i32) {
-    let words: Vec<String> = line.split(' ').map(str::to_string).chain(["--json".to_string()]).collect();
-    let (text, code) = palinode(&models(), &words);
-    (serde_json::from_str(&text).unwrap_or_else(|error| panic!("{line}: {error}\n{text}")), code)
+/// A line of a shell, in which `$0` is the command: its exit code, and what it wrote.
+#[cfg(unix)]
+fn bash(folder: &Path, line: &str) -> (i32, String, String) {
+    let mut command = Command::new("bash");
+    command.args(["-c", line, env!("CARGO_BIN_EXE_palinode")]).current_dir(folder);
+    let output = command.output().unwrap();
+    let [text, words] = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap());
+    (output.status.code().unwrap(), text, words)
 }
 
 /// Standard output that is always full; every command that writes there says so and fails.
 #[cfg(target_os = "linux")]
 #[test]
 fn an_answer_that_cannot_be_written_is_a_failure() {
+    let written = |line: &str| {
+        let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_palinode"));
+        let output = command.args(line.split(' ')).current_dir(models()).stdout(full).output().unwrap();
+        (String::from_utf8(output.stderr).unwrap(), output.status.code())
+    };
     for line in [
         "run drag.pal",
         "run drag.pal --json",
@@ -44,27 +50,13 @@ fn an_answer_that_cannot_be_written_is_a_failure() {
         "--help",
         "grad --help",
     ] {
-        let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
-        let output = Command::new(env!("CARGO_BIN_EXE_palinode"))
-            .args(line.split(' '))
-            .current_dir(models())
-            .stdout(full)
-            .output()
-            .unwrap();
-        let words = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(5), "{line}: {words}");
+        let (words, code) = written(line);
+        assert_eq!(code, Some(5), "{line}: {words}");
         assert!(words.contains("PAL0609") && words.contains("No space left"), "{line}: {words}");
     }
     // An error that cannot be written as JSON keeps its own code, and is heard of.
-    let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
-    let output = Command::new(env!("CARGO_BIN_EXE_palinode"))
-        .args(["grad", "div.pal", "--json"])
-        .current_dir(models())
-        .stdout(full)
-        .output()
-        .unwrap();
-    assert_eq!(output.status.code(), Some(3));
-    assert!(String::from_utf8(output.stderr).unwrap().contains("PAL0609"));
+    let (words, code) = written("grad div.pal --json");
+    assert!(code == Some(3) && words.contains("PAL0609"), "{words}");
 }
 
 /// Standard output that is closed is no better than one that is full; standard error that is closed changes
@@ -73,13 +65,8 @@ fn an_answer_that_cannot_be_written_is_a_failure() {
 #[test]
 fn closed_streams_are_noticed() {
     let run = |line: &str| {
-        let output = Command::new("bash")
-            .args(["-c", &format!("\"$0\" {line}"), env!("CARGO_BIN_EXE_palinode")])
-            .current_dir(models())
-            .output()
-            .unwrap();
-        let text = [output.stdout, output.stderr].concat();
-        (output.status.code().unwrap(), String::from_utf8(text).unwrap())
+        let (code, text, words) = bash(&models(), &format!("\"$0\" {line}"));
+        (code, text + &words)
     };
     for words in
         ["run drag.pal", "grad drag.pal --json", "grad drag.pal --check", "help", "--version", "fmt tiny.pal"]
@@ -125,12 +112,7 @@ fn a_reader_that_goes_away_is_no_failure() {
     for words in ["help", "help --json", "tape drag.pal --rows 0", "tape drag.pal --json"] {
         let line =
             format!("\"$0\" {words} | true; exec 3>&1; {{ \"$0\" {words} 3>&-; echo $? >&2; }} | true");
-        let output = Command::new("bash")
-            .args(["-c", &line, env!("CARGO_BIN_EXE_palinode")])
-            .current_dir(models())
-            .output()
-            .unwrap();
-        assert_eq!(String::from_utf8(output.stderr).unwrap(), "0\n", "{words}");
+        assert_eq!(bash(&models(), &line).2, "0\n", "{words}");
     }
 }
 
@@ -155,33 +137,28 @@ fn steps_are_those_of_the_model() {
     }
 }
 
-/// What runs out of memory on its way back is told of budgets, and with one it works.
+/// If the reverse sweep runs out of memory, the help names a budget, which works.
 #[cfg(target_os = "linux")]
 #[test]
-fn memory_that_runs_out_on_the_way_back_suggests_a_budget() {
+fn memory_that_runs_out_in_reverse_suggests_a_budget() {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("runs_out");
     fs::create_dir_all(&folder).unwrap();
     let source = "param a = 0.5\nlet w = fill(a, 200000)\nvar x = w\nfor i in 0..60 {\n  x = 0.5 * x * x + 0.1 * w\n}\nloss y = sum(x)\n";
     fs::write(folder.join("long.pal"), source).unwrap();
     let run = |options: &str| {
         let line = format!("ulimit -v 330000; exec \"$0\" grad long.pal --mode reverse --json {options}");
-        let output = Command::new("bash")
-            .args(["-c", &line, env!("CARGO_BIN_EXE_palinode")])
-            .current_dir(&folder)
-            .output()
-            .unwrap();
-        let text = String::from_utf8(output.stdout).unwrap();
-        let answer: Value = serde_json::from_str(&text)
-            .unwrap_or_else(|error| panic!("{error}: {text}{}", String::from_utf8_lossy(&output.stderr)));
-        (answer, output.status.code())
+        let (code, text, words) = bash(&folder, &line);
+        let answer: Value =
+            serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}{words}"));
+        (answer, code)
     };
     let (answer, code) = run("");
-    assert_eq!((code, answer["errors"][0]["code"].as_str()), (Some(3), Some("PAL0268")), "{answer:#}");
+    assert_eq!((code, answer["errors"][0]["code"].as_str()), (3, Some("PAL0268")), "{answer:#}");
     let help = answer["errors"][0]["help"].as_str().unwrap();
     let option =
         help.split('`').find(|word| word.starts_with("--budget")).unwrap_or_else(|| panic!("{help}"));
     let (answer, code) = run(option);
-    assert_eq!(code, Some(0), "{option}: {answer:#}");
+    assert_eq!(code, 0, "{option}: {answer:#}");
 }
 
 /// Warnings stay warnings when there is an error as well.
@@ -195,9 +172,7 @@ fn warnings_are_not_among_the_errors() {
     )
     .unwrap();
     fs::write(folder.join("t.json"), "{\"t\": [1, 2], \"rat\": 3}").unwrap();
-    let words: Vec<String> = "grad warned.pal --data t.json --json".split(' ').map(str::to_string).collect();
-    let (text, code) = palinode(&folder, &words);
-    let answer: Value = serde_json::from_str(&text).unwrap();
+    let (answer, code) = crate::transcript::json(&folder, &["grad", "warned.pal", "--data", "t.json"]);
     let all = |field: &str, severity: &str| {
         let problems = answer[field].as_array().unwrap_or_else(|| panic!("{answer:#}"));
         assert!(!problems.is_empty() && problems.iter().all(|one| one["severity"] == severity), "{answer:#}");

@@ -10,6 +10,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use serde_json::Value;
+
 /// The folder of this package.
 fn package() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
@@ -29,6 +31,31 @@ pub(crate) fn palinode(folder: &Path, words: &[String]) -> (String, i32) {
     let mut text = String::from_utf8(output.stdout).expect("the command writes UTF-8");
     text.push_str(std::str::from_utf8(&output.stderr).expect("the command writes UTF-8"));
     (text, output.status.code().expect("no signal ends it"))
+}
+
+/// The models of the tests.
+pub(crate) fn models() -> PathBuf {
+    package().join("tests/models")
+}
+
+/// The answer to a command line as JSON, and the exit code.
+pub(crate) fn json(folder: &Path, line: &[&str]) -> (Value, i32) {
+    let words: Vec<String> = line.iter().chain(&["--json"]).map(ToString::to_string).collect();
+    let (text, code) = palinode(folder, &words);
+    (serde_json::from_str(&text).unwrap_or_else(|error| panic!("{words:?}: {error}\n{text}")), code)
+}
+
+/// The same of a line of words about the models.
+pub(crate) fn answer(line: &str) -> (Value, i32) {
+    json(&models(), &line.split(' ').collect::<Vec<_>>())
+}
+
+/// All numbers of a nested array.
+pub(crate) fn flat(value: &Value) -> Vec<f64> {
+    match value {
+        Value::Array(items) => items.iter().flat_map(flat).collect(),
+        other => vec![other.as_f64().unwrap()],
+    }
 }
 
 /// The words of a command line; quotes keep blanks.

@@ -285,7 +285,7 @@ pub(crate) fn is_same(a: Option<f64>, b: Option<f64>, answer: bool) -> bool {
     if answer {
         equated(a, b, || [true, false]);
     } else if KEPT.get() != 0 {
-        // A tie that is answered as beside the point is not of the point.
+        // A tie that is answered as near the point is not of the point.
         keep(a, b, Asked::Sameness, Suspicion::None);
     }
     answer

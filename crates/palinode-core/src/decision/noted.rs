@@ -164,10 +164,10 @@ pub(crate) fn logged<R>(budget: usize, f: impl FnOnce() -> R) -> Option<(R, Log)
     Some((result, LOG.take()))
 }
 
-/// The same of a run beside the point; no result if it panics.
+/// The same of a run near the point; no result if it panics.
 pub(crate) fn beside<R>(budget: usize, f: impl FnOnce() -> R) -> Option<(R, Log)> {
     let _outer = with(&BESIDE, BESIDE.get().saturating_add(1));
-    // What a closure refuses to do beside the point (an assertion about its domain, say) is no failure at the
+    // What a closure refuses to do near the point (an assertion about its domain, say) is no failure at the
     // point.
     std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| logged(budget, f))).ok().flatten()
 }

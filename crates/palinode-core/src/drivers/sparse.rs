@@ -116,7 +116,7 @@ fn hessian_of<S: Scalar<Bool = bool>>(record: &Record<'_, S>) -> Result<Sparse<S
 /// At most so many parts of a sparse matrix, unless it has more columns.
 const MOST_PARTS: usize = 1 << 20;
 
-/// Weighted sums of each column over groups of rows to the parts: the pattern may be another one beside the
+/// Weighted sums of each column over groups of rows to the parts: the pattern may be another one near the
 /// point.
 fn add_sums<S: Scalar>(parts: Option<&mut Vec<f64>>, matrix: &Sparse<S>) {
     if let Some(parts) = parts {

@@ -37,7 +37,7 @@ pub(super) const MOST_STRIDES: usize = 8;
 /// So many distances more, if a threshold is on something that grows slowly.
 pub(super) const MORE_LEVELS: usize = 2;
 
-/// Where the closure fails beside the point, how much closer it is tried.
+/// Where the closure fails near the point, how much closer it is tried.
 const CLOSER: f64 = 1.0 / 4096.0;
 
 /// Up to so many inputs the signs are looked for with which the closure does not fail.
@@ -79,7 +79,7 @@ struct Look<'a, 'r, S, R, E> {
     trials: usize,
     /// Whether a driver inside the closure refuses at the point; then it may do so beside it.
     refuses_inside: bool,
-    /// What a driver inside the closure refused beside the point.
+    /// What a driver inside the closure refused near the point.
     refused: Option<Error>,
     nearest: Distance,
     levels: usize,
@@ -395,7 +395,7 @@ impl<'a, S: Scalar, R, E: From<Error>> Look<'a, '_, S, R, E> {
         }
     }
 
-    /// The derivative beside the point, if there is one that can be compared.
+    /// The derivative near the point, if there is one that can be compared.
     fn run_at(&mut self, at: Distance, way: &dyn Fn(usize) -> f64) -> Option<Found<'a>> {
         if self.account.has_refused() {
             return None;

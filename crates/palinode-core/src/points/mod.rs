@@ -23,8 +23,8 @@
 //!
 //! Invariants: nothing suspicious costs nothing and allocates nothing; the last run is the one at the point,
 //! so that whatever a closure leaves behind is what it left there; runs to the sides are seen by no other
-//! scope. Drivers inside the closure verify their own level in all of these runs, and one that refuses beside
-//! the point makes the outer one refuse. If nothing can be computed beside the point, that is refused, too.
+//! scope. Drivers inside the closure verify their own level in all of these runs, and one that refuses near
+//! the point makes the outer one refuse. If nothing can be computed near the point, that is refused, too.
 //!
 //! Known limits: a gap below a millionth of a part is not seen, nor what is chosen by `Scalar::select` (rules
 //! do so too) or `Scalar::peek`, or read from the text of a number; after paths diverged with different

@@ -141,27 +141,25 @@ impl StoreStats {
 #[allow(missing_docs)]
 pub enum SnapshotError {
     /// The slot holds nothing, or the state of another step.
-    #[error(
-        "PAL0510: the snapshot of step {step} is missing{place}; nothing but this run may touch its files"
-    )]
+    #[error("PAL0510: the snapshot before step {step} is missing{place}; only this run may use its files")]
     Missing { step: u64, place: String },
     /// What is there is not what was put.
     #[error(
-        "PAL0511: the snapshot of step {step} is damaged{place}: {how}; check what keeps it (the disk, the memory, the store's own code), then run again"
+        "PAL0511: the snapshot before step {step} is damaged{place}: {how}; check what keeps it (the disk, the memory, the store's own code), then run again"
     )]
     Damaged { step: u64, place: String, how: String },
     /// There is no space for it.
     #[error(
-        "PAL0512: there is no space for the snapshot of step {step}{place}: {why}; free some, keep fewer snapshots on disk, or \
+        "PAL0512: there is no space for the snapshot before step {step}{place}: {why}; free some, keep fewer snapshots on disk, or \
          name another directory"
     )]
     NoRoom { step: u64, place: String, why: String },
     /// Reading or writing failed in another way.
-    #[error("PAL0513: the snapshot of step {step} could not be {doing}{place}: {why}")]
+    #[error("PAL0513: the snapshot before step {step} could not be {doing}{place}: {why}")]
     Failed { step: u64, doing: &'static str, place: String, why: String },
     /// Too many of its numbers cannot be kept in fewer bits.
     #[error(
-        "PAL0514: the snapshot of step {step} cannot be kept as {format}: {count} of its {of} numbers are out of range, first number \
+        "PAL0514: the snapshot before step {step} cannot be kept as {format}: {count} of its {of} numbers are out of range, first number \
          {index} ({value}); keep snapshots exactly, or let tiny numbers become zero"
     )]
     OutOfRange { step: u64, format: &'static str, count: usize, of: usize, index: usize, value: String },

@@ -224,7 +224,7 @@ impl<S: Scalar<Bool = bool>> Tape<S> {
     /// again.
     ///
     /// The closure may return a `Var`, or an array, a `Vec` or a tuple of them. Where it compares an active
-    /// number and an exact tie, or an exact zero, decides, it runs again beside the point: a derivative that
+    /// number and an exact tie, or an exact zero, decides, it runs again near the point: a derivative that
     /// exists only at the point is an error (PAL0119).
     pub fn record<O: Outputs<S>>(
         &mut self,

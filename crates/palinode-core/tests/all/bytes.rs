@@ -77,7 +77,7 @@ fn mistakes_are_named() {
     }
     assert_eq!(
         "64K".parse::<Budget>().unwrap_err().to_string(),
-        "PAL0108: `64K` is no budget: K alone may mean 1000s or 1024s: say KB or KiB; \
+        "PAL0108: `64K` is not a budget: K alone may mean 1000s or 1024s: say KB or KiB; \
          write bytes as 4096, 64KiB, 1.5 MiB, 2GB or unlimited"
     );
 }

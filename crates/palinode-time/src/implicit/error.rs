@@ -9,7 +9,7 @@ pub enum ImplicitError {
     /// The iterations ran out.
     #[error(
         "PAL0540: {method} did not converge: after {iterations} iterations the residual is {residual:.3e} (smallest so far {smallest:.3e}), \
-         and {tolerance:.1e} was asked for; {advice}"
+         above the tolerance of {tolerance:.1e}; {advice}"
     )]
     NotConverged {
         /// "Picard", "Anderson" or "Newton".
@@ -61,7 +61,7 @@ pub enum ImplicitError {
     },
     /// GMRES did not get there, and nothing says that the matrix is singular.
     #[error(
-        "PAL0548: the linear system of the {which} was not solved: GMRES came to a relative residual of {residual:.1e} with {products} products, and {tolerance:.1e} was asked for; \
+        "PAL0548: the linear system of the {which} was not solved: GMRES came to a relative residual of {residual:.1e} with {products} products, above the tolerance of {tolerance:.1e}; \
          that says nothing about the equation: factor its matrix (LinearMethod::Direct, {unknowns} x {unknowns} numbers), or allow more products or directions (.krylov)"
     )]
     LinearNotConverged {
@@ -169,22 +169,21 @@ impl ImplicitError {
 fn after_divergence(method: &str, iteration: usize) -> &'static str {
     match (iteration, method) {
         (0, _) => "the start, or the equation there, is not finite: start where it is",
-        (_, "Newton") => {
-            "start nearer to the solution, or write the unknown so that it cannot run away (bounded, or scaled)"
-        }
+        (_, "Newton") => "start nearer to the solution, or transform the unknown so that it stays bounded",
         _ => "start nearer to the solution, damp the iteration, or use Newton",
     }
 }
 
 /// What shows that a matrix is singular.
 pub(super) fn evidence(condition: Option<f64>, residual: f64, tolerance: f64, products: usize) -> String {
-    let left = format!("a relative residual of {residual:.1e} is left, and {tolerance:.1e} was asked for");
+    let left =
+        format!("a relative residual of {residual:.1e} is left, above the tolerance of {tolerance:.1e}");
     let is = match condition {
         Some(number) if residual == 1.0 => {
             format!("singular to working precision (condition number {number:.1e})")
         }
         Some(number) => format!("nearly singular (condition number {number:.1e}): {left}"),
-        None => format!("singular: of all that {products} products lead to, {left}"),
+        None => format!("singular: after all directions that {products} products reach, {left}"),
     };
     format!("the matrix of its linear system is {is}")
 }

@@ -107,7 +107,7 @@ pub(super) fn solve(
 impl Search<'_> {
     fn picard(&mut self) -> Result<f64, ImplicitError> {
         loop {
-            let (value, step) = match self.look("the map may not bring points closer together here: damp it, or use Anderson or Newton; or allow more iterations")? {
+            let (value, step) = match self.look("the map may not be a contraction here: damp it, or use Anderson or Newton; or allow more iterations")? {
                 Round::Solved(residual) => return Ok(residual),
                 Round::Goes { value, step } => (value, step),
             };

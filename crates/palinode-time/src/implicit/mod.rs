@@ -196,7 +196,7 @@ pub fn unrolled<S: Number, E: Equation>(
                 residual: residual / scale,
                 smallest: residual / scale,
                 tolerance: solver.tolerance,
-                advice: "the map may not bring points closer together here; allow more iterations, or differentiate implicitly",
+                advice: "the map may not be a contraction here; allow more iterations, or differentiate implicitly",
             });
         }
     }

@@ -29,7 +29,7 @@ pub enum ProgramStepError {
     NoState,
     /// An output that is not the next value of an argument.
     #[error(
-        "PAL0531: the output `{output}` is not the next value of an argument, and a step gives out its next state only; name it `next_x` for \
+        "PAL0531: the output `{output}` is not the next value of an argument, and a step may only output its next state; name it `next_x` for \
          an argument `x`, or leave it out"
     )]
     NotAState {
@@ -77,7 +77,7 @@ pub enum ProgramStepError {
         names: Vec<String>,
     },
     /// A value is missing and has no default.
-    #[error("PAL0533: `{name}` has no default and was not given; give it a value")]
+    #[error("PAL0533: `{name}` has no default and no value; pass one")]
     Missing {
         /// Its name.
         name: String,

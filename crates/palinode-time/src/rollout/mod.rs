@@ -386,7 +386,7 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
     /// Carries cotangents back over at most so many steps: the last ones for a loss of the last state; for a
     /// loss along the way the loop is cut into windows of this length, counted from its end. The result is
     /// biased: by how much depends on what cotangents would have become beyond their window, which nobody has
-    /// seen. With [`Rollout::verify`] the report compares it with the exact derivative in its own direction.
+    /// seen. With [`Rollout::verify`] the report compares it with the exact derivative along the gradient.
     /// Without effect on [`Rollout::run`] and [`Rollout::jvp`], which have no cotangents.
     #[must_use]
     pub fn truncate(mut self, window: u64) -> Self {

@@ -207,11 +207,12 @@ impl fmt::Display for RolloutReport {
                 grouped(window)
             )?;
             match exact_part {
-                Some(part) => {
-                    write!(f, ": in its own direction the exact derivative is {part:.3e} times what it says")?
-                }
+                Some(part) => write!(
+                    f,
+                    ": along the gradient, the exact derivative is {part:.3e} times what it predicts"
+                )?,
                 None => {
-                    f.write_str(" (.verify() compares it with the exact derivative in its own direction)")?
+                    f.write_str(" (.verify() compares it with the exact derivative along the gradient)")?
                 }
             }
         }
@@ -224,7 +225,7 @@ impl fmt::Display for RolloutReport {
         if let Some(error) = self.lossy {
             write!(
                 f,
-                " · lossy snapshots: off by {error:.1e} in its own direction, so this is not the exact gradient"
+                " · lossy snapshots: error {error:.1e} along the gradient, so this is not the exact gradient"
             )?;
         }
         Ok(())

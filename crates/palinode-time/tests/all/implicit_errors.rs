@@ -396,7 +396,10 @@ fn a_singular_matrix_is_called_so_with_evidence() {
     let direct = of(LinearMethod::Direct);
     assert!(direct.contains("singular to working precision (condition number inf)"), "{direct}");
     let products = of(LinearMethod::Krylov);
-    assert!(products.contains("the matrix of its linear system is singular: of all that"), "{products}");
+    assert!(
+        products.contains("the matrix of its linear system is singular: after all directions that"),
+        "{products}"
+    );
     // Nearly singular: the condition number is named.
     struct Near(f64);
     impl Equation for Near {

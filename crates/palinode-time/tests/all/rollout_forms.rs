@@ -166,7 +166,7 @@ fn compressed_snapshots_have_the_same_bits_and_lossy_ones_say_how_far_off_they_a
         (run().store(|| LossyStore::bf16(MemoryStore::new())), 1e-6, 0.5),
     ] {
         let gradient = lossy.value_and_grad(&START, &CHAOTIC, squares).unwrap();
-        let told = gradient.report.lossy.expect("it is told");
+        let told = gradient.report.lossy.expect("it is reported");
         let off = (0..3).map(|i| (gradient.initial[i] - exact.initial[i]).abs()).fold(0.0, f64::max)
             / exact.initial.iter().fold(0.0, |largest: f64, c| largest.max(c.abs()));
         assert!(told > least && told < most, "{told:e} was told");

@@ -270,7 +270,7 @@ fn a_store_that_changes_a_bit_is_blamed_and_not_the_step() {
     assert_eq!(bits(&whole), bits(&run(200).value_and_grad(&1.0, &[0.9, 0.5], |x| *x).unwrap()));
     let flipped = flipping(Some(0)).value_and_grad(&1.0, &[0.9, 0.5], |x| *x).expect_err("a bit is flipped");
     assert_eq!(flipped.code(), "PAL0511", "{flipped}");
-    let says = "the snapshot of step 0 is damaged: the store gave back other words";
+    let says = "the snapshot before step 0 is damaged: the store gave back other words";
     assert!(flipped.to_string().contains(says), "{flipped}");
     // The second store, whatever the budget leaves for the first.
     let codes = (14..40).map(|kib| {

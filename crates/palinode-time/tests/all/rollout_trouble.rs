@@ -107,7 +107,7 @@ fn a_loss_that_is_not_finite_is_told_with_the_step_that_made_it_so() {
     let error =
         run.value_and_grad(&0.5, &1.0, |x| (*x - 1.0).ln()).expect_err("the logarithm of a negative number");
     assert!(matches!(error, Error::NonFiniteLoss { value, step: None } if value.is_nan()), "{error}");
-    assert!(error.code() == "PAL0526" && error.to_string().contains("look at the loss"), "{error}");
+    assert!(error.code() == "PAL0526" && error.to_string().contains("check the loss"), "{error}");
 }
 
 /// x <- p x.

@@ -81,14 +81,14 @@ fn gone(is_there: impl Fn() -> bool) {
 fn a_file_that_is_cut_short_is_damaged() {
     for length in [0, 1, 63, 64, 65, 239] {
         let error = damage(|store, _| set_length(&file(store, 1), length));
-        assert_damaged(&error, &format!("cut short to {length} of 240 bytes"));
+        assert_damaged(&error, &format!("truncated to {length} of 240 bytes"));
     }
 }
 
 #[test]
 fn a_file_that_is_too_long_is_damaged() {
     let error = damage(|store, _| set_length(&file(store, 1), 241));
-    assert_damaged(&error, "241 bytes in place of 240");
+    assert_damaged(&error, "241 bytes instead of 240");
 }
 
 #[test]
@@ -125,7 +125,7 @@ fn swapped_files_are_noticed() {
         fs::rename(&two, &one).expect("a file");
         fs::rename(&aside, &two).expect("a file");
     });
-    assert_damaged(&error, "it is of step 30 in slot 2");
+    assert_damaged(&error, "it belongs to step 30 in slot 2");
 }
 
 #[test]

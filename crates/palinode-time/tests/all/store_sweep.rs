@@ -55,7 +55,7 @@ fn told_and_true(narrow: bool, start: [f64; 3], steps: u64) -> (f64, f64) {
     let lossy = lossy.value_and_grad(&start, &(), sum).unwrap();
     let norm = |v: [f64; 3]| v.iter().map(|x| x * x).sum::<f64>().sqrt();
     let off = norm(std::array::from_fn(|i| lossy.initial[i] - exact[i])) / norm(exact);
-    (lossy.report.lossy.expect("it is told"), off)
+    (lossy.report.lossy.expect("it is reported"), off)
 }
 
 /// Rollouts of the Lorenz system with ten lossy snapshots, from sixteen initial states: the table in the

@@ -22,6 +22,17 @@ pub(crate) trait Function {
     fn call<T: Number>(&self, x: &[T]) -> T;
 }
 
+/// A type with this function, for any number `T`.
+macro_rules! function {
+    ($name:ident: |$x:ident: &[T]| $body:block) => {
+        struct $name;
+        impl Function for $name {
+            fn call<T: Number>(&self, $x: &[T]) -> T $body
+        }
+    };
+}
+pub(crate) use function;
+
 /// The constant `v`.
 pub(crate) fn constant<T: Number>(v: f64) -> T {
     nalgebra::convert(v)

@@ -23,6 +23,17 @@ macro_rules! slope {
     (derivatives, |$y:ident| $f:expr, $x:expr) => {
         derivatives::<f64, 2>(|$y| $f, $x).map(|all| all[1])
     };
+    (hvp, |$y:ident| $f:expr, $x:expr) => {
+        hvp(
+            |v| {
+                let $y = v[0];
+                $f
+            },
+            &[$x],
+            &[1.0],
+        )
+        .map(|(_, _, product)| product[0])
+    };
 }
 
 fn is_refused<T: std::fmt::Debug>(found: Result<T, Error>) {
@@ -64,155 +75,85 @@ fn a_captured_number_is_refused() {
 /// Jets of higher order see what a first derivative does not.
 #[test]
 fn what_cancels_at_first_order() {
-    derivatives::<f64, 2>(
+    let outer = derivatives::<f64, 2>(
         |x| {
             is_refused(derivatives::<f64, 2>(|y| (x - 3.0) * (x - 3.0) * y, 1.0));
             x
         },
         3.0,
-    )
-    .unwrap();
+    );
+    assert!(outer.is_ok());
     // Of first order there is nothing to lose: d/dx of 2 (x - 3) y is 0 at 3.
-    derivatives::<f64, 1>(
-        |x| {
-            assert_eq!(derivatives::<f64, 1>(|y| (x - 3.0) * (x - 3.0) * y, 1.0).unwrap()[1], 0.0);
-            x
-        },
-        3.0,
-    )
-    .unwrap();
+    let inner = |x| derivatives::<f64, 1>(|y| (x - 3.0) * (x - 3.0) * y, 1.0).unwrap()[1];
+    assert_eq!(derivatives::<f64, 1>(|x| x + inner(x), 3.0).unwrap(), [3.0, 1.0]);
 }
 
 #[test]
 fn products_with_hessians() {
     // hvp in jvp, the outer number lifted into the tape but not past the tangent
-    jvp(
+    let outer = slope!(
+        jvp,
         |x| {
-            is_refused(hvp(|y| Var::lift(x[0]) * y[0] * y[0], &[2.0], &[1.0]));
-            is_refused(hvp(|y| Var::lift(x[0]) * y[0], &[0.0], &[1.0]));
-            assert_eq!(hvp(|y| y[0] * y[0] * x[0].value, &[2.0], &[1.0]).unwrap().2, [6.0]);
-            x[0]
+            is_refused(slope!(hvp, |y| Var::lift(x) * y * y, 2.0));
+            is_refused(slope!(hvp, |y| Var::lift(x) * y, 0.0));
+            assert_eq!(slope!(hvp, |y| y * y * x.value, 2.0).unwrap(), 6.0);
+            x
         },
-        &[3.0],
-        &[1.0],
-    )
-    .unwrap();
+        3.0
+    );
+    assert!(outer.is_ok());
     // jvp in hvp and hvp in hvp: the primal of the outer `Var` is a `Dual` of the outer level.
-    hvp(
+    let outer = slope!(
+        hvp,
         |x| {
-            let outer = x[0].value();
-            is_refused(jvp(|y| outer * y[0], &[2.0], &[1.0]));
-            is_refused(hvp(|y| Var::lift(outer) * y[0] * y[0], &[2.0], &[1.0]));
-            is_refused(hvp(|y| Var::lift(outer) * y[0] * y[0], &[0.0], &[1.0]));
-            x[0]
+            is_refused(slope!(jvp, |y| x.value() * y, 2.0));
+            is_refused(slope!(hvp, |y| Var::lift(x.value()) * y * y, 2.0));
+            is_refused(slope!(hvp, |y| Var::lift(x.value()) * y * y, 0.0));
+            x
         },
-        &[3.0],
-        &[1.0],
-    )
-    .unwrap();
+        3.0
+    );
+    assert!(outer.is_ok());
+    // d/dx of the second derivative of x y^3 by y at y = x, 6 x y: 12 x
+    let lifted = slope!(
+        jvp,
+        |x| {
+            let cubed = |y: &[Var<Dual<Dual<f64>>>]| Var::lift(Dual::lift(x)) * y[0].powi(3);
+            hvp(cubed, &[x], &[Dual::lift(1.0)]).unwrap().2[0]
+        },
+        2.0
+    );
+    assert_eq!(lifted.unwrap(), 24.0);
 }
 
 #[test]
 fn two_and_three_levels() {
-    jvp(
+    let one = Dual::lift(1.0);
+    let outer = slope!(
+        jvp,
         |x| {
             // Across a tape that is right.
-            grad(
-                |z: &[Var<Dual<f64>>]| {
-                    is_refused(jvp(|y| x[0] + y[0], &[1.0], &[1.0]));
-                    is_refused(jvp(|y| z[0].value() + x[0] * y[0], &[1.0], &[1.0]));
-                    z[0]
-                },
-                &[x[0]],
-            )
-            .unwrap();
+            let across = |z: &[Var<Dual<f64>>]| {
+                is_refused(slope!(jvp, |y| x + y, 1.0));
+                is_refused(slope!(jvp, |y| z[0].value() + x * y, 1.0));
+                z[0]
+            };
+            grad(across, &[x]).unwrap();
             // Across a nesting that is right: the outermost number, and that of the middle.
-            let middle = jvp(
-                |z: &[Dual<Dual<f64>>]| {
-                    is_refused(jvp(|y| x[0] + y[0], &[1.0], &[1.0]));
-                    is_refused(jvp(
-                        |y: &[Dual<Dual<f64>>]| z[0] * y[0],
-                        &[Dual::lift(1.0)],
-                        &[Dual::lift(1.0)],
-                    ));
-                    is_refused(jvp(
-                        |y: &[Dual<Dual<f64>>]| z[0] * y[0],
-                        &[Dual::lift(0.0)],
-                        &[Dual::lift(1.0)],
-                    ));
-                    let lifted = Dual::lift(x[0]);
-                    // The outermost one, lifted, is a constant of the innermost: that is right.
-                    let inner = jvp(|y: &[Dual<Dual<f64>>]| lifted * y[0], &[x[0]], &[Dual::lift(1.0)]);
-                    assert_eq!(inner.unwrap().1[0].value, 3.0);
-                    z[0] * z[0]
-                },
-                &[x[0]],
-                &[Dual::lift(1.0)],
-            );
-            middle.unwrap().1[0]
+            let middle = |z: &[Dual<Dual<f64>>]| {
+                is_refused(slope!(jvp, |y| x + y, 1.0));
+                is_refused(jvp(|y: &[Dual<Dual<f64>>]| z[0] * y[0], &[one], &[one]));
+                is_refused(jvp(|y: &[Dual<Dual<f64>>]| z[0] * y[0], &[Dual::lift(0.0)], &[one]));
+                // The outermost one, lifted, is a constant of the innermost: that is right.
+                let inner = jvp(|y: &[Dual<Dual<f64>>]| Dual::lift(x) * y[0], &[x], &[one]);
+                assert_eq!(inner.unwrap().1[0].value, 3.0);
+                z[0] * z[0]
+            };
+            jvp(middle, &[x], &[one]).unwrap().1[0]
         },
-        &[3.0],
-        &[1.0],
-    )
-    .map(|(y, dy)| assert_eq!((y, dy), (vec![6.0], vec![2.0])))
-    .unwrap();
-}
-
-/// d/dx [ x * d/dy (x y y) at y = x ] = 6 x^2, through every pairing of drivers, with `lift`.
-#[test]
-fn lifted_numbers_are_right() {
-    let (x, expected) = (2.0, 24.0);
-    let one = Dual::lift(1.0);
-    let found = jvp(
-        |x| x[0] * jvp(|y: &[Dual<Dual<f64>>]| Dual::lift(x[0]) * y[0] * y[0], &[x[0]], &[one]).unwrap().1[0],
-        &[x],
-        &[1.0],
+        3.0
     );
-    assert_eq!(found.unwrap().1, [expected]);
-    let found = derivatives::<f64, 2>(
-        |x| x * derivatives::<Jet<f64, 2>, 2>(|y| Jet::lift(x) * y * y, x).unwrap()[1],
-        x,
-    );
-    assert_eq!(found.unwrap(), [16.0, expected, 24.0]);
-    let found = jvp(
-        |x| x[0] * derivatives::<Dual<f64>, 1>(|y| Jet::lift(x[0]) * y * y, x[0]).unwrap()[1],
-        &[x],
-        &[1.0],
-    );
-    assert_eq!(found.unwrap().1, [expected]);
-    let found = derivatives::<f64, 1>(
-        |x| {
-            x * jvp(|y: &[Dual<Jet<f64, 1>>]| Dual::lift(x) * y[0] * y[0], &[x], &[Jet::lift(1.0)]).unwrap().1
-                [0]
-        },
-        x,
-    );
-    assert_eq!(found.unwrap(), [16.0, expected]);
-    let found = grad(
-        |x| {
-            x[0] * jvp(|y: &[Dual<Var<f64>>]| Dual::lift(x[0]) * y[0] * y[0], &[x[0]], &[Var::lift(1.0)])
-                .unwrap()
-                .1[0]
-        },
-        &[x],
-    );
-    assert_eq!(found.unwrap(), [expected]);
-    let found = jvp(
-        |x| x[0] * grad(|y: &[Var<Dual<f64>>]| Var::lift(x[0]) * y[0] * y[0], &[x[0]]).unwrap()[0],
-        &[x],
-        &[1.0],
-    );
-    assert_eq!(found.unwrap().1, [expected]);
-    // d/dx of the second derivative of x y^3 by y at y = x, 6 x y: 12 x
-    let found = jvp(
-        |x| {
-            let lifted = Var::lift(Dual::lift(x[0]));
-            hvp(|y: &[Var<Dual<Dual<f64>>>]| lifted * y[0].powi(3), &[x[0]], &[one]).unwrap().2[0]
-        },
-        &[x],
-        &[1.0],
-    );
-    assert_eq!(found.unwrap().1, [24.0]);
+    assert_eq!(outer.unwrap(), 2.0);
 }
 
 /// Three drivers inside one another on one number, none of which captures: nothing is asked for. And the
@@ -262,7 +203,7 @@ fn polynomial<N: Scalar>(terms: &Terms, x: N, y: N) -> N {
     terms.iter().fold(N::zero(), |sum, &(c, a, b)| sum + N::from_f64(c) * power(x, a) * power(y, b))
 }
 
-/// d/dx [ x * d/dy F(x, y) at y = m ] for random polynomials, at zeros, ones and random points: lifted it is
+/// d/dx [ x * d/dy F(x, y) at y = m or x ] for random polynomials, at zeros, ones and random points: lifted it is
 /// right through every pairing of drivers, and captured it is right or refused.
 #[test]
 fn random_nestings_are_right_or_refused() {
@@ -275,46 +216,53 @@ fn random_nestings_are_right_or_refused() {
             let i = 10 + 3 * i as u64;
             (entry(i), key.below(4, i + 1) as u32, key.below(4, i + 2) as u32)
         });
-        let (x, m) = (entry(0), entry(1));
-        let expected: f64 = terms
-            .iter()
-            .filter(|term| term.2 > 0)
-            .map(|&(c, a, b)| c * f64::from(b) * f64::from(a + 1) * x.powi(a as i32) * m.powi(b as i32 - 1))
-            .sum();
+        // At a constant, or at `x` itself.
+        let (x, m, is_at_x) = (entry(0), entry(1), seed % 4 == 3);
+        let slope = |&(c, a, b): &(f64, u32, u32)| match (b, is_at_x) {
+            (0, _) => 0.0,
+            (_, true) => c * f64::from(b) * f64::from(a + b) * x.powi((a + b) as i32 - 1),
+            (_, false) => c * f64::from(b) * f64::from(a + 1) * x.powi(a as i32) * m.powi(b as i32 - 1),
+        };
+        let expected: f64 = terms.iter().map(slope).sum();
         let is_right = |found: f64| (found - expected).abs() < 1e-12 * (1.0 + expected.abs());
         let check = |pairing: &str, found: f64| {
             assert!(is_right(found), "{pairing}: {found}, not {expected}, of {terms:?} at {x}, {m}");
         };
-        let one = Dual::lift(1.0);
-        check("jvp in jvp", {
-            let inner =
-                |x| jvp(|y| polynomial(&terms, Dual::lift(x), y[0]), &[Dual::lift(m)], &[one]).unwrap().1[0];
-            jvp(|x| x[0] * inner(x[0]), &[x], &[1.0]).unwrap().1[0]
-        });
-        check("grad in jvp", {
-            let inner = |x| grad(|y| polynomial(&terms, Var::lift(x), y[0]), &[Dual::lift(m)]).unwrap()[0];
-            jvp(|x| x[0] * inner(x[0]), &[x], &[1.0]).unwrap().1[0]
-        });
-        check("jvp in grad", {
-            let inner = |x: Var<f64>| {
-                jvp(|y| polynomial(&terms, Dual::lift(x), y[0]), &[Var::lift(m)], &[Var::lift(1.0)])
-                    .unwrap()
-                    .1[0]
+        // One driver inside another: d/dx of x times the inner slope.
+        macro_rules! check {
+            ($($inner:ident in $outer:ident: $Inner:ident over $Outer:ty;)*) => {$(
+                let outer = |x: $Outer| {
+                    let at = if is_at_x { x } else { <$Outer>::lift(m) };
+                    x * slope_at!($inner, |y| polynomial(&terms, $Inner::lift(x), y), at, <$Outer>::lift(1.0))
+                };
+                check(stringify!($inner in $outer), slope_at!($outer, outer, x, 1.0));
+            )*};
+        }
+        macro_rules! slope_at {
+            (jvp, $f:expr, $at:expr, $one:expr) => {{
+                let f = $f;
+                jvp(|v| f(v[0]), &[$at], &[$one]).unwrap().1[0]
+            }};
+            (grad, $f:expr, $at:expr, $one:expr) => {{
+                let f = $f;
+                grad(|v| f(v[0]), &[$at]).unwrap()[0]
+            }};
+            (derivatives, $f:expr, $at:expr, $one:expr) => {
+                derivatives::<_, 2>($f, $at).unwrap()[1]
             };
-            grad(|x| x[0] * inner(x[0]), &[x]).unwrap()[0]
-        });
-        check("grad in grad", {
-            let inner =
-                |x: Var<f64>| grad(|y| polynomial(&terms, Var::lift(x), y[0]), &[Var::lift(m)]).unwrap()[0];
-            grad(|x| x[0] * inner(x[0]), &[x]).unwrap()[0]
-        });
-        check("derivatives in derivatives", {
-            let inner = |x: Jet<f64, 2>| {
-                derivatives::<Jet<f64, 2>, 2>(|y| polynomial(&terms, Jet::lift(x), y), Jet::lift(m)).unwrap()
-                    [1]
-            };
-            derivatives::<f64, 2>(|x| x * inner(x), x).unwrap()[1]
-        });
+        }
+        check! {
+            jvp in jvp: Dual over Dual<f64>;
+            grad in jvp: Var over Dual<f64>;
+            derivatives in jvp: Jet over Dual<f64>;
+            jvp in grad: Dual over Var<f64>;
+            grad in grad: Var over Var<f64>;
+            jvp in derivatives: Dual over Jet<f64, 2>;
+            derivatives in derivatives: Jet over Jet<f64, 2>;
+        }
+        if is_at_x {
+            continue;
+        }
         // Captured: whatever comes out must be right.
         let mut judge = |pairing: &str, inner: Result<f64, Error>| match inner {
             // Times x, whose derivative is then all that is left.
@@ -327,27 +275,24 @@ fn random_nestings_are_right_or_refused() {
                 refused += 1;
             }
         };
-        jvp(
+        let outer = slope!(
+            jvp,
             |x| {
-                judge(
-                    "captured by jvp",
-                    jvp(|y| polynomial(&terms, x[0], y[0]), &[m], &[1.0]).map(|found| found.1[0]),
-                );
-                x[0]
+                judge("captured by jvp", slope!(jvp, |y| polynomial(&terms, x, y), m));
+                x
             },
-            &[x],
-            &[1.0],
-        )
-        .unwrap();
-        derivatives::<f64, 1>(
+            x
+        );
+        assert!(outer.is_ok());
+        let outer = derivatives::<f64, 1>(
             |x| {
                 let inner = derivatives::<f64, 1>(|y| polynomial(&terms, x, y), m);
                 judge("captured by derivatives", inner.map(|found| found[1]));
                 x
             },
             x,
-        )
-        .unwrap();
+        );
+        assert!(outer.is_ok());
     }
     assert!(refused > 500 && accepted > 100, "{refused} refused, {accepted} accepted");
 }

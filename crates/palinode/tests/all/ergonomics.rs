@@ -9,19 +9,9 @@ fn close(found: f64, expected: f64) {
     assert!((found - expected).abs() <= 1e-14 * expected.abs().max(1.0), "{found} is not {expected}");
 }
 
-/// One expression with literals as second and third arguments, on any concrete number; and with lifted ones.
-macro_rules! with_literals {
-    ($x:expr) => {
-        $x.max(0.25) * $x.min(1.0)
-            + $x.powf(2.5) * $x.atan2(1.5)
-            + $x.clamp(0.0, 1.0) * $x.hypot(2.0)
-            + $x.copysign(-1.0)
-            + $x.mul_add(3.0, -1.0)
-            + $x.clamp($x * 0.5, 2.0).mul_add($x, 0.5)
-    };
-}
-macro_rules! with_numbers {
-    ($x:expr, $c:expr) => {
+/// One expression with constants as second and third arguments: plain `f64`s, or lifted ones.
+macro_rules! with {
+    ($c:expr, $x:expr) => {
         $x.max($c(0.25)) * $x.min($c(1.0))
             + $x.powf($c(2.5)) * $x.atan2($c(1.5))
             + $x.clamp($c(0.0), $c(1.0)) * $x.hypot($c(2.0))
@@ -30,20 +20,23 @@ macro_rules! with_numbers {
             + $x.clamp($x * 0.5, $c(2.0)).mul_add($x, $c(0.5))
     };
 }
+macro_rules! with_literals {
+    ($x:expr) => {
+        with!(f64::from, $x)
+    };
+}
 
 #[test]
 fn literals_are_arguments_of_functions() {
-    let (literal, lifted) = (
-        grad(|x| with_literals!(x[0]), &[0.7]).unwrap(),
-        grad(|x| with_numbers!(x[0], Var::lift), &[0.7]).unwrap(),
-    );
+    let (literal, lifted) =
+        (grad(|x| with_literals!(x[0]), &[0.7]).unwrap(), grad(|x| with!(Var::lift, x[0]), &[0.7]).unwrap());
     close(literal[0], lifted[0]);
     let x = Dual::new(0.7, 1.0);
     close(with_literals!(x).tangent, literal[0]);
     let [x] = DualN::variables([0.7]);
     close(with_literals!(x).tangents[0], literal[0]);
     let x = Jet::<f64, 2>::variable(0.7);
-    let (a, b) = (with_literals!(x).derivatives(), with_numbers!(x, Jet::lift).derivatives());
+    let (a, b) = (with_literals!(x).derivatives(), with!(Jet::lift, x).derivatives());
     (0..3).for_each(|k| close(a[k], b[k]));
     close(a[1], literal[0]);
     // Nested, reverse over reverse and forward over reverse.

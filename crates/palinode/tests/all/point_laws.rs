@@ -3,19 +3,13 @@
 //!
 //! Expected slopes are closed forms.
 
-use crate::points::refused;
+use crate::points::{REFUSED, code, refused};
 use nalgebra::{Quaternion, Rotation3, Unit, UnitQuaternion, Vector3};
 use num_traits::{Float, ToPrimitive};
 use palinode::drivers::{derivatives, hvp, jvp, sparse_jacobian, vjp};
 use palinode::forward::Jet;
 use palinode::num::Key;
 use palinode::{Dual, Error, Tape, Var, grad, hessian, jacobian};
-
-fn code<T>(found: Result<T, Error>) -> Option<&'static str> {
-    found.err().map(|error| error.code())
-}
-
-const REFUSED: Option<&str> = Some("PAL0119");
 
 /// Rotations by next to nothing: cosines are 1 there, and thresholds are compared with.
 #[test]

@@ -3,15 +3,10 @@
 //!
 //! Expected slopes are closed forms.
 
+use crate::points::{REFUSED, code};
 use palinode::drivers::{derivatives, hvp, jvp, sparse_hessian, sparse_jacobian, vjp};
 use palinode::forward::Jet;
-use palinode::{Dual, Error, Real, Tape, Var, grad, hessian, jacobian};
-
-fn code<T>(found: Result<T, Error>) -> Option<&'static str> {
-    found.err().map(|error| error.code())
-}
-
-const REFUSED: Option<&str> = Some("PAL0119");
+use palinode::{Dual, Real, Tape, Var, grad, hessian, jacobian};
 
 fn larger<R: Real>(a: R, b: R) -> R {
     if a > b { a } else { b }
@@ -174,7 +169,7 @@ fn directions_that_cannot_tell_say_nothing() {
     assert_eq!(code(grad(half, &[0.0, 0.0])), REFUSED);
 }
 
-/// A kink before a guard makes the guard's comparison another one in number beside the point; it is still of
+/// A kink before a guard makes the guard's comparison another one in number near the point; it is still of
 /// the point.
 #[test]
 fn a_kink_before_a_guard_hides_it_not() {

@@ -7,7 +7,7 @@ use nalgebra::{DMatrix, Matrix2, Matrix3};
 use num_traits::Zero;
 use palinode::drivers::{derivatives, hvp, jvp, sparse_hessian, sparse_jacobian, vjp};
 use palinode::forward::Jet;
-use palinode::{Error, Tape, Var, decision, grad, hessian, jacobian};
+use palinode::{Dual, Error, Tape, Var, decision, grad, hessian, jacobian};
 
 /// A determinant by LU decomposition; its derivative is the matrix of cofactors.
 macro_rules! determinant {
@@ -74,7 +74,8 @@ fn what_plain_numbers_get_right_is_right() {
     assert_eq!((answer.unwrap(), seen.comparisons), (vec![0.0], 1));
 }
 
-/// The larger eigenvalue of [[3, x], [x, 1]] is `2 + sqrt(1 + x^2)`, with the second derivative 1 at 0.
+/// The larger eigenvalue of [[3, x], [x, 1]] is `2 + sqrt(1 + x^2)`: at 0 it has the derivatives 1, 0 and -3 of
+/// order 2, 3 and 4.
 #[test]
 fn second_derivatives_of_an_eigenvalue() {
     macro_rules! larger {
@@ -86,6 +87,13 @@ fn second_derivatives_of_an_eigenvalue() {
     is_named("hessian", hessian(|x| larger!(x[0]), &[0.0]).map(|h| h.concat()));
     is_named("hvp", hvp(|x| larger!(x[0]), &[0.0], &[2.0]).map(|answer| answer.2));
     is_named("derivatives", derivatives::<f64, 2>(|x: Jet<f64, 2>| larger!(x), 0.0));
+    let sparse = sparse_hessian(|x| larger!(x[0]), &[0.0]).map(|h| h.to_dense().concat());
+    refused("sparse_hessian", sparse, &[1.0], 1e-9);
+    let four = derivatives::<f64, 4>(|x| larger!(x), 0.0);
+    refused("four derivatives", four, &[3.0, 0.0, 1.0, 0.0, -3.0], 1e-6);
+    let inner = |x: &[Dual<f64>]| jvp(|y: &[Dual<Dual<f64>>]| larger!(y[0]), x, &[Dual::lift(1.0)]);
+    let nested = jvp(|x| inner(x).map_or(vec![Dual::lift(f64::NAN)], |answer| answer.1), &[0.0], &[1.0]);
+    assert!(nested.is_err() || nested.is_ok_and(|answer| (answer.1[0] - 1.0).abs() < 1e-9));
 }
 
 /// Closures that panic at numbers which are none, or never end.

@@ -6,6 +6,13 @@ use palinode::drivers::{derivatives, hvp, jvp, sparse_hessian, sparse_jacobian, 
 use palinode::forward::Jet;
 use palinode::{Dual, Error, Scalar, Tape, Var, decision, grad, hessian, jacobian};
 
+/// The code of an error.
+pub(crate) fn code<T>(found: Result<T, Error>) -> Option<&'static str> {
+    found.err().map(|error| error.code())
+}
+
+pub(crate) const REFUSED: Option<&str> = Some("PAL0119");
+
 /// Whether it is refused; if not, it must be right.
 pub(crate) fn refused(name: &str, found: Result<Vec<f64>, Error>, expected: &[f64], tolerance: f64) -> bool {
     match found {
@@ -24,7 +31,7 @@ pub(crate) fn refused(name: &str, found: Result<Vec<f64>, Error>, expected: &[f6
 /// One function through every first-order driver; the row-major Jacobian is known. The number of those that
 /// refuse.
 macro_rules! first_order {
-    ($name:expr, $f:expr, $x:expr, $expected:expr, $tolerance:expr) => {{
+    ($name:literal at $x:tt gives $expected:tt within $tolerance:literal: $f:expr) => {{
         let (x, expected, tolerance): (&[f64], &[f64], f64) = (&$x, &$expected, $tolerance);
         let (n, m) = (x.len(), expected.len() / x.len());
         let mut count = 0;
@@ -47,132 +54,73 @@ macro_rules! first_order {
     }};
 }
 
+/// The same, if none refuses.
+macro_rules! right {
+    ($($case:tt)*) => {
+        assert_eq!(first_order!($($case)*), 0)
+    };
+}
+
 #[test]
 fn nalgebras_short_cuts_are_right_or_refused() {
     // The eigenvalues of [[1, 2], [c, 3]] are 2 -+ sqrt(1 + 2 c).
-    macro_rules! eigenvalues {
-        () => {
-            |x: &[_]| {
-                let values = Matrix2::new(x[0], x[1], x[2], x[3]).eigenvalues().unwrap();
-                if values[0] < values[1] { [values[0], values[1]] } else { [values[1], values[0]] }
-            }
-        };
-    }
     let expected = [1.0, 0.0, -1.0, 0.0, 0.0, 0.0, 1.0, 1.0];
-    first_order!("eigenvalues of a triangle", eigenvalues!(), [1.0, 2.0, 0.0, 3.0], expected, 1e-12);
+    first_order!("eigenvalues of a triangle" at [1.0, 2.0, 0.0, 3.0] gives expected within 1e-12: |x: &[_]| {
+        let values = Matrix2::new(x[0], x[1], x[2], x[3]).eigenvalues().unwrap();
+        if values[0] < values[1] { [values[0], values[1]] } else { [values[1], values[0]] }
+    });
 
     // d A^-1 = -A^-1 dA A^-1 at diag(2, 1)
-    macro_rules! pseudo_inverse {
-        () => {
-            |x: &[_]| {
-                let inverse = Matrix2::new(x[0], x[1], x[2], x[3])
-                    .pseudo_inverse(num_traits::FromPrimitive::from_f64(1e-9).unwrap())
-                    .unwrap();
-                [inverse[(0, 0)], inverse[(0, 1)], inverse[(1, 0)], inverse[(1, 1)]]
-            }
-        };
-    }
     let expected = [
         -0.25, 0.0, 0.0, 0.0, //
         0.0, -0.5, 0.0, 0.0, //
         0.0, 0.0, -0.5, 0.0, //
         0.0, 0.0, 0.0, -1.0,
     ];
-    first_order!("pseudo-inverse", pseudo_inverse!(), [2.0, 0.0, 0.0, 1.0], expected, 1e-12);
+    first_order!("pseudo-inverse" at [2.0, 0.0, 0.0, 1.0] gives expected within 1e-12: |x: &[_]| {
+        let inverse = Matrix2::new(x[0], x[1], x[2], x[3])
+            .pseudo_inverse(num_traits::FromPrimitive::from_f64(1e-9).unwrap())
+            .unwrap();
+        [inverse[(0, 0)], inverse[(0, 1)], inverse[(1, 0)], inverse[(1, 1)]]
+    });
 
     // x = A^-1 b with b = (1, 3) at diag(2, 1): d x = -A^-1 dA x, x = (1/2, 3)
-    macro_rules! svd_solve {
-        () => {
-            |x: &[_]| {
-                let number = |v: f64| num_traits::FromPrimitive::from_f64(v).unwrap();
-                let svd = DMatrix::from_row_slice(2, 2, x).svd(true, true);
-                let solution = svd.solve(&Vector2::new(number(1.0), number(3.0)), number(1e-9)).unwrap();
-                [solution[0], solution[1]]
-            }
-        };
-    }
     let expected = [-0.25, -1.5, 0.0, 0.0, 0.0, 0.0, -0.5, -3.0];
-    first_order!("solve by SVD", svd_solve!(), [2.0, 0.0, 0.0, 1.0], expected, 1e-12);
+    first_order!("solve by SVD" at [2.0, 0.0, 0.0, 1.0] gives expected within 1e-12: |x: &[_]| {
+        let number = |v: f64| num_traits::FromPrimitive::from_f64(v).unwrap();
+        let svd = DMatrix::from_row_slice(2, 2, x).svd(true, true);
+        let solution = svd.solve(&Vector2::new(number(1.0), number(3.0)), number(1e-9)).unwrap();
+        [solution[0], solution[1]]
+    });
 
     // The vector of the eigenvalue 1 of [[3, t], [t, 1]] is (-t/2, 1) to first order, up to its sign; times
     // each other: -t/2.
-    macro_rules! eigenvector {
-        () => {
-            |x: &[_]| {
-                let eigen = Matrix2::new(x[1], x[0], x[0], x[2]).symmetric_eigen();
-                let i = usize::from(eigen.eigenvalues[1] < eigen.eigenvalues[0]);
-                eigen.eigenvectors[(0, i)] * eigen.eigenvectors[(1, i)]
-            }
-        };
-    }
-    let refusals = first_order!("eigenvector", eigenvector!(), [0.0, 3.0, 1.0], [-0.5, 0.0, 0.0], 1e-12);
+    let expected = [-0.5, 0.0, 0.0];
+    let refusals = first_order!("eigenvector" at [0.0, 3.0, 1.0] gives expected within 1e-12: |x: &[_]| {
+        let eigen = Matrix2::new(x[1], x[0], x[0], x[2]).symmetric_eigen();
+        let i = usize::from(eigen.eigenvalues[1] < eigen.eigenvalues[0]);
+        eigen.eigenvectors[(0, i)] * eigen.eigenvectors[(1, i)]
+    });
     assert!(refusals > 0);
 
     // R(w) a = a + w x a + ...: at w = 0 and a = (1, 2, 3) the derivative by w is -[a]x.
-    macro_rules! rotation {
-        () => {
-            |x: &[_]| {
-                let number = |v: f64| num_traits::FromPrimitive::from_f64(v).unwrap();
-                let turned = Rotation3::from_scaled_axis(Vector3::new(x[0], x[1], x[2]))
-                    * Vector3::new(number(1.0), number(2.0), number(3.0));
-                [turned[0], turned[1], turned[2]]
-            }
-        };
-    }
     let expected = [0.0, 3.0, -2.0, -3.0, 0.0, 1.0, 2.0, -1.0, 0.0];
-    let refusals = first_order!("rotation by nothing", rotation!(), [0.0; 3], expected, 1e-12);
+    let refusals = first_order!("rotation by nothing" at [0.0; 3] gives expected within 1e-12: |x: &[_]| {
+        let number = |v: f64| num_traits::FromPrimitive::from_f64(v).unwrap();
+        let turned = Rotation3::from_scaled_axis(Vector3::new(x[0], x[1], x[2]))
+            * Vector3::new(number(1.0), number(2.0), number(3.0));
+        [turned[0], turned[1], turned[2]]
+    });
     assert_eq!(refusals, 7);
 
     // The scaled axis of (1, x, y, z) / norm is 2 (x, y, z) to first order.
-    macro_rules! scaled_axis {
-        () => {
-            |x: &[_]| {
-                let one = num_traits::FromPrimitive::from_f64(1.0).unwrap();
-                let axis =
-                    UnitQuaternion::from_quaternion(Quaternion::new(one, x[0], x[1], x[2])).scaled_axis();
-                [axis[0], axis[1], axis[2]]
-            }
-        };
-    }
     let expected = [2.0, 0.0, 0.0, 0.0, 2.0, 0.0, 0.0, 0.0, 2.0];
-    let refusals = first_order!("scaled axis of the identity", scaled_axis!(), [0.0; 3], expected, 1e-12);
+    let refusals = first_order!("axis of the identity" at [0.0; 3] gives expected within 1e-12: |x: &[_]| {
+        let one = num_traits::FromPrimitive::from_f64(1.0).unwrap();
+        let axis = UnitQuaternion::from_quaternion(Quaternion::new(one, x[0], x[1], x[2])).scaled_axis();
+        [axis[0], axis[1], axis[2]]
+    });
     assert_eq!(refusals, 7);
-}
-
-#[test]
-fn second_derivatives_of_an_eigenvalue_at_a_diagonal_matrix() {
-    // The larger eigenvalue of [[3, x], [x, 1]] is 2 + sqrt(1 + x^2): 1, 0 and -3 are its derivatives of
-    // order 2, 3, 4.
-    macro_rules! largest {
-        ($x:expr) => {{
-            let number = |v: f64| num_traits::FromPrimitive::from_f64(v).unwrap();
-            let values = Matrix2::new(number(3.0), $x, $x, number(1.0)).symmetric_eigenvalues();
-            if values[0] > values[1] { values[0] } else { values[1] }
-        }};
-    }
-    let h = hessian(|x| largest!(x[0]), &[0.0]).map(|h| h.concat());
-    refused("hessian", h, &[1.0], 1e-9);
-    let h = sparse_hessian(|x| largest!(x[0]), &[0.0]).map(|h| h.to_dense().concat());
-    refused("sparse_hessian", h, &[1.0], 1e-9);
-    refused("hvp", hvp(|x| largest!(x[0]), &[0.0], &[2.0]).map(|answer| answer.2), &[2.0], 1e-9);
-    let two = derivatives::<f64, 2>(|x| largest!(x), 0.0);
-    refused("derivatives", two, &[3.0, 0.0, 1.0], 1e-9);
-    let four = derivatives::<f64, 4>(|x| largest!(x), 0.0);
-    refused("four derivatives", four, &[3.0, 0.0, 1.0, 0.0, -3.0], 1e-6);
-    let nested = jvp(
-        |x| {
-            jvp(|y: &[Dual<Dual<f64>>]| largest!(y[0]), x, &[Dual::lift(1.0)])
-                .map_or(Vec::new(), |answer| answer.1)
-        },
-        &[0.0],
-        &[1.0],
-    );
-    refused(
-        "jvp in jvp",
-        nested.map(|answer| if answer.1.is_empty() { vec![1.0] } else { answer.1 }),
-        &[1.0],
-        1e-9,
-    );
 }
 
 /// Hand-written short cuts, to the letter of the law.
@@ -186,7 +134,7 @@ fn a_short_cut_is_named() {
     let Error::OfPoint { decision, left, right, part, here, sides } = error else { panic!("{error}") };
     assert_eq!((decision, left, right, part, here), (2, 0.0, 1e-12, 0, 0.0));
     assert!(sides.iter().all(|side| (side - 2.0).abs() < 1e-6), "{sides:?}");
-    let text = error_text(grad(f, &[0.0, 0.0]));
+    let text = grad(f, &[0.0, 0.0]).unwrap_err().to_string();
     assert!(
         text.contains("comparison 2") && text.contains("0.0 with 1e-12") && text.contains("accept_points"),
         "{text}"
@@ -198,20 +146,13 @@ fn a_short_cut_is_named() {
     assert!(grad(f, &[0.0, 0.0]).is_err());
 }
 
-fn error_text<T: std::fmt::Debug>(result: Result<T, Error>) -> String {
-    result.unwrap_err().to_string()
-}
-
 /// What is right at a tie or an exact zero is not refused, by any driver.
 #[test]
 fn what_is_right_is_not_refused() {
     // sin(x)/x by hand: the value at 0 and all its odd derivatives there are right; so is the slope.
-    macro_rules! sinc {
-        () => {
-            |x: &[_]| if x[0] == 0.0 { x[0] * 0.0 + 1.0 } else { x[0].sin() / x[0] }
-        };
-    }
-    assert_eq!(first_order!("sinc", sinc!(), [0.0], [0.0], 0.0), 0);
+    right!("sinc" at [0.0] gives [0.0] within 0.0: |x: &[_]| {
+        if x[0] == 0.0 { x[0] * 0.0 + 1.0 } else { x[0].sin() / x[0] }
+    });
 
     // Kinks by hand: one of the two slopes, whichever was written.
     macro_rules! kink {
@@ -219,95 +160,65 @@ fn what_is_right_is_not_refused() {
             |x: &[_]| if x[0] $compare 0.0 { x[0] * 2.0 } else { x[0] * 5.0 }
         };
     }
-    assert_eq!(first_order!("> 0", kink!(>), [0.0], [5.0], 0.0), 0);
-    assert_eq!(first_order!(">= 0", kink!(>=), [0.0], [2.0], 0.0), 0);
-    assert_eq!(first_order!("< 0", kink!(<), [0.0], [5.0], 0.0), 0);
-    assert_eq!(first_order!("<= 0", kink!(<=), [0.0], [2.0], 0.0), 0);
+    right!("> 0" at [0.0] gives [5.0] within 0.0: kink!(>));
+    right!(">= 0" at [0.0] gives [2.0] within 0.0: kink!(>=));
+    right!("< 0" at [0.0] gives [5.0] within 0.0: kink!(<));
+    right!("<= 0" at [0.0] gives [2.0] within 0.0: kink!(<=));
 
     // The largest of equal entries by hand: the first.
-    macro_rules! largest {
-        () => {
-            |x: &[_]| {
-                let mut best = x[0];
-                for &x in x {
-                    if x > best {
-                        best = x;
-                    }
-                }
-                best
+    right!("largest" at [1.5; 4] gives [1.0, 0.0, 0.0, 0.0] within 0.0: |x: &[_]| {
+        let mut best = x[0];
+        for &x in x {
+            if x > best {
+                best = x;
             }
-        };
-    }
-    assert_eq!(first_order!("largest", largest!(), [1.5; 4], [1.0, 0.0, 0.0, 0.0], 0.0), 0);
+        }
+        best
+    });
 
     // Several kinks at once, of different kinds: each slope is one of two, and their sum is between the
     // sides.
-    macro_rules! kinks {
-        () => {
-            |x: &[_]| {
-                let one = if x[0] > 0.0 { x[0] } else { x[0] * 0.0 };
-                let two = if x[0] >= 0.0 { x[0] } else { x[0] * 0.0 };
-                one + two + x[1].abs() + if x[1] > x[0] { x[1] } else { x[0] }
-            }
-        };
-    }
-    assert_eq!(first_order!("kinks", kinks!(), [0.0, 0.0], [2.0, 0.0], 0.0), 0);
+    right!("kinks" at [0.0, 0.0] gives [2.0, 0.0] within 0.0: |x: &[_]| {
+        let one = if x[0] > 0.0 { x[0] } else { x[0] * 0.0 };
+        let two = if x[0] >= 0.0 { x[0] } else { x[0] * 0.0 };
+        one + two + x[1].abs() + if x[1] > x[0] { x[1] } else { x[0] }
+    });
 
     // Sorting equal entries.
-    macro_rules! sorted {
-        () => {
-            |x: &[_]| {
-                let mut x = x.to_vec();
-                x.sort_by(|a, b| a.partial_cmp(b).unwrap());
-                x[0] * 1.0 + x[1] * 2.0 + x[2] * 3.0
-            }
-        };
-    }
-    assert_eq!(first_order!("sorted", sorted!(), [2.0, 2.0, 2.0], [1.0, 2.0, 3.0], 0.0), 0);
+    right!("sorted" at [2.0, 2.0, 2.0] gives [1.0, 2.0, 3.0] within 0.0: |x: &[_]| {
+        let mut x = x.to_vec();
+        x.sort_by(|a, b| a.partial_cmp(b).unwrap());
+        x[0] * 1.0 + x[1] * 2.0 + x[2] * 3.0
+    });
 
-    // What is compared is a domain: beside the point it is refused by the closure itself.
-    macro_rules! domain {
-        () => {
-            |x: &[_]| {
-                assert!(
-                    x[0] >= 0.0 && x[1] <= 1.0,
-                    "(this message is expected: the closure is asked beside its domain)"
-                );
-                x[0] * x[1] + x[1] * x[1]
-            }
-        };
-    }
-    assert_eq!(first_order!("domain", domain!(), [0.0, 1.0], [1.0, 2.0], 0.0), 0);
+    // What is compared is a domain: near the point it is refused by the closure itself.
+    right!("domain" at [0.0, 1.0] gives [1.0, 2.0] within 0.0: |x: &[_]| {
+        assert!(
+            x[0] >= 0.0 && x[1] <= 1.0,
+            "(this message is expected: the closure is asked beside its domain)"
+        );
+        x[0] * x[1] + x[1] * x[1]
+    });
 
     // A square root by Newton's method that ends in the exact root.
-    macro_rules! root {
-        () => {
-            |a: &[_]| {
-                let mut x = a[0];
-                while (x * x - a[0]).abs() > 1e-12 {
-                    x = (x + a[0] / x) * 0.5;
-                }
-                x
+    right!("root" at [4.0] gives [0.25] within 1e-9: |a: &[_]| {
+        let mut x = a[0];
+        while (x * x - a[0]).abs() > 1e-12 {
+            x = (x + a[0] / x) * 0.5;
+        }
+        x
+    });
+    right!("root to the end" at [9.0] gives [1.0 / 6.0] within 1e-12: |a: &[_]| {
+        let (mut x, mut change) = (a[0], a[0]);
+        while change.abs() > 0.0 {
+            let next = x - (x * x - a[0]) / (x * 2.0);
+            (change, x) = (next - x, next);
+            if change.abs() < 1e-15 {
+                break;
             }
-        };
-    }
-    assert_eq!(first_order!("root", root!(), [4.0], [0.25], 1e-9), 0);
-    macro_rules! to_the_end {
-        () => {
-            |a: &[_]| {
-                let (mut x, mut change) = (a[0], a[0]);
-                while change.abs() > 0.0 {
-                    let next = x - (x * x - a[0]) / (x * 2.0);
-                    (change, x) = (next - x, next);
-                    if change.abs() < 1e-15 {
-                        break;
-                    }
-                }
-                x
-            }
-        };
-    }
-    assert_eq!(first_order!("root to the end", to_the_end!(), [9.0], [1.0 / 6.0], 1e-12), 0);
+        }
+        x
+    });
 }
 
 /// A kink of the rule table in one input, and a short cut for another: the partial derivatives are right.
@@ -344,11 +255,11 @@ fn a_skipped_product_is_refused_by_every_driver_and_order() {
             |x: &[_]| if x[0] == 0.0 { x[1] * 0.0 } else { x[0] * x[1] }
         };
     }
-    assert_eq!(first_order!("skipped", skipped!(), [0.0, 2.0], [2.0, 0.0], 0.0), 5);
+    assert_eq!(first_order!("skipped" at [0.0, 2.0] gives [2.0, 0.0] within 0.0: skipped!()), 5);
     assert!(grad(skipped!(), &[0.0, 2.0]).is_err());
-    assert_eq!(hessian(skipped!(), &[0.0, 2.0]).unwrap_err().code(), "PAL0119");
-    assert_eq!(sparse_hessian(skipped!(), &[0.0, 2.0]).unwrap_err().code(), "PAL0119");
-    assert_eq!(hvp(skipped!(), &[0.0, 2.0], &[1.0, 0.0]).unwrap_err().code(), "PAL0119");
+    assert_eq!(code(hessian(skipped!(), &[0.0, 2.0])), REFUSED);
+    assert_eq!(code(sparse_hessian(skipped!(), &[0.0, 2.0])), REFUSED);
+    assert_eq!(code(hvp(skipped!(), &[0.0, 2.0], &[1.0, 0.0])), REFUSED);
 
     // Only the second derivative is wrong: x^2 has the slope 0 at 0.
     macro_rules! square {
@@ -356,11 +267,11 @@ fn a_skipped_product_is_refused_by_every_driver_and_order() {
             |x: &[_]| if x[0] == 0.0 { x[0] * 0.0 } else { x[0] * x[0] }
         };
     }
-    assert_eq!(first_order!("square", square!(), [0.0], [0.0], 0.0), 0);
-    assert_eq!(hessian(square!(), &[0.0]).unwrap_err().code(), "PAL0119");
-    assert_eq!(hvp(square!(), &[0.0], &[1.0]).unwrap_err().code(), "PAL0119");
+    right!("square" at [0.0] gives [0.0] within 0.0: square!());
+    assert_eq!(code(hessian(square!(), &[0.0])), REFUSED);
+    assert_eq!(code(hvp(square!(), &[0.0], &[1.0])), REFUSED);
     let jet = |x: Jet<f64, 3>| if x == 0.0 { x * 0.0 } else { x * x };
-    assert_eq!(derivatives(jet, 0.0).unwrap_err().code(), "PAL0119");
+    assert_eq!(code(derivatives(jet, 0.0)), REFUSED);
     let slope = |x: Jet<f64, 1>| if x == 0.0 { x * 0.0 } else { x * x };
     assert_eq!(derivatives(slope, 0.0).unwrap(), [0.0, 0.0]);
 }
@@ -438,7 +349,7 @@ fn nested_drivers_verify_their_own_level() {
                 |y: &[Var<Dual<f64>>]| if y[0] == 0.0 { y[0] * 0.0 } else { Var::lift(x[0]) * y[0] },
                 &[Dual::lift(0.0)],
             );
-            assert_eq!(inner.unwrap_err().code(), "PAL0119");
+            assert_eq!(code(inner), REFUSED);
             x[0]
         },
         &[2.0],
@@ -458,12 +369,12 @@ fn other_numbers() {
         if x[0] == 0.0 { x[0] * 0.0 + 1.0 } else { x[0].sin() / x[0] }
     }
     let (two, zero) = (DoubleDouble::from(2.0), DoubleDouble::from(0.0));
-    assert_eq!(grad(skipped, &[zero, two]).unwrap_err().code(), "PAL0119");
+    assert_eq!(code(grad(skipped, &[zero, two])), REFUSED);
     assert_eq!(grad(sinc, &[zero]).unwrap(), [zero]);
-    assert_eq!(grad(skipped, &[0.0_f32, 2.0]).unwrap_err().code(), "PAL0119");
+    assert_eq!(code(grad(skipped, &[0.0_f32, 2.0])), REFUSED);
     assert_eq!(grad(sinc, &[0.0_f32]).unwrap(), [0.0]);
     let posit = |x: f64| <Posit32 as Scalar>::from_f64(x);
-    assert_eq!(grad(skipped, &[posit(0.0), posit(2.0)]).unwrap_err().code(), "PAL0119");
+    assert_eq!(code(grad(skipped, &[posit(0.0), posit(2.0)])), REFUSED);
     assert_eq!(grad(sinc, &[posit(0.0)]).unwrap(), [posit(0.0)]);
 }
 

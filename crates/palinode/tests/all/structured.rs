@@ -263,7 +263,7 @@ fn a_vague_side_acquits_nothing() {
 }
 
 /// Of 300 matrices that are put together again these were wrong: matrices of low rank, which are of low rank
-/// beside the point as well if their entries are moved evenly.
+/// near the point as well if their entries are moved evenly.
 #[test]
 fn low_rank_put_together_again_is_right_or_refused() {
     let mut tally = Tally::default();

@@ -7,7 +7,7 @@
 //! `L = sum w_k |X_k|^2` has the gradient `2 N-point sums of w_k X_k e^(+2 pi i k n / N)`, computed by the
 //! definition. Tolerance: sums of at most 64 terms of size 1, good to 64 * 1.1e-16 * a few.
 
-use crate::check::{Function, Number, assert_gradient, constant, scattered};
+use crate::check::{Function, Number, assert_gradient, constant, function, scattered};
 use rustfft::algorithm::butterflies::{Butterfly3, Butterfly4, Butterfly5};
 use rustfft::algorithm::{BluesteinsAlgorithm, Dft, GoodThomasAlgorithm, MixedRadix, RadersAlgorithm};
 use rustfft::num_complex::Complex;
@@ -34,16 +34,13 @@ fn weight(k: usize) -> f64 {
     1.0 + (k % 5) as f64
 }
 
-struct WeightedPower;
-impl Function for WeightedPower {
-    fn call<T: Number>(&self, x: &[T]) -> T {
-        let mut buffer: Vec<Complex<T>> = x.iter().map(|&re| Complex::new(re, constant(0.0))).collect();
-        transform(x.len()).process(&mut buffer);
-        let powers =
-            buffer.iter().enumerate().map(|(k, z)| (z.re * z.re + z.im * z.im) * constant::<T>(weight(k)));
-        powers.fold(constant(0.0), |sum, power| sum + power)
-    }
-}
+function!(WeightedPower: |x: &[T]| {
+    let mut buffer: Vec<Complex<T>> = x.iter().map(|&re| Complex::new(re, constant(0.0))).collect();
+    transform(x.len()).process(&mut buffer);
+    let powers =
+        buffer.iter().enumerate().map(|(k, z)| (z.re * z.re + z.im * z.im) * constant::<T>(weight(k)));
+    powers.fold(constant(0.0), |sum, power| sum + power)
+});
 
 fn expected(x: &[f64]) -> Vec<f64> {
     let n = x.len();

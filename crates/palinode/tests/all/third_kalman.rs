@@ -6,7 +6,7 @@
 //! 1e-5 = 6e-10 absolute per unit of parameter; 1e-7 relative is asked for. A scalar filter is compared with
 //! its recursion, written out.
 
-use crate::check::{Function, Number, assert_gradient, constant, finite_differences, scattered};
+use crate::check::{Function, Number, assert_gradient, constant, finite_differences, function, scattered};
 use adskalman::{
     KalmanFilterNoControl, ObservationModel, StateAndCovariance, TransitionModelLinearNoControl,
 };
@@ -50,35 +50,32 @@ impl<T: Number> ObservationModel<T, U2, U1> for Position<T> {
     }
 }
 
-/// The log-likelihood by (acceleration noise, observation noise, initial variance, time step).
-struct LogLikelihood;
-impl Function for LogLikelihood {
-    fn call<T: Number>(&self, x: &[T]) -> T {
-        let [q, r, p0, dt] = *x else { unreachable!() };
-        let (zero, one) = (constant::<T>(0.0), constant::<T>(1.0));
-        let f = Matrix2::new(one, dt, zero, one);
-        let half = constant::<T>(0.5);
-        let noise = Vector2::new(dt * dt * half, dt);
-        let motion = Motion { f, f_transposed: f.transpose(), q: noise * noise.transpose() * q };
-        let h = Matrix1x2::new(one, zero);
-        let position = Position { h, h_transposed: h.transpose(), r: Matrix1::new(r) };
-        let filter = KalmanFilterNoControl::new(&motion, &position);
+// The log-likelihood by (acceleration noise, observation noise, initial variance, time step).
+function!(LogLikelihood: |x: &[T]| {
+    let [q, r, p0, dt] = *x else { unreachable!() };
+    let (zero, one) = (constant::<T>(0.0), constant::<T>(1.0));
+    let f = Matrix2::new(one, dt, zero, one);
+    let half = constant::<T>(0.5);
+    let noise = Vector2::new(dt * dt * half, dt);
+    let motion = Motion { f, f_transposed: f.transpose(), q: noise * noise.transpose() * q };
+    let h = Matrix1x2::new(one, zero);
+    let position = Position { h, h_transposed: h.transpose(), r: Matrix1::new(r) };
+    let filter = KalmanFilterNoControl::new(&motion, &position);
 
-        let mut estimate =
-            StateAndCovariance::new(Vector2::new(zero, one), Matrix2::from_diagonal_element(p0));
-        let mut log_likelihood = zero;
-        for (k, noise) in scattered(STEPS).into_iter().enumerate() {
-            let observation = Vector1::new(constant::<T>(0.1 * (k + 1) as f64 + 0.3 * noise));
-            let prior = motion.predict(&estimate);
-            let spread = (h * prior.covariance() * h.transpose() + position.r).x;
-            let surprise = observation.x - (h * prior.state()).x;
-            log_likelihood -=
-                half * (surprise * surprise / spread + num_traits::Float::ln(spread * T::two_pi()));
-            estimate = filter.step(&estimate, &observation).expect("covariances stay positive");
-        }
-        log_likelihood
+    let mut estimate =
+        StateAndCovariance::new(Vector2::new(zero, one), Matrix2::from_diagonal_element(p0));
+    let mut log_likelihood = zero;
+    for (k, noise) in scattered(STEPS).into_iter().enumerate() {
+        let observation = Vector1::new(constant::<T>(0.1 * (k + 1) as f64 + 0.3 * noise));
+        let prior = motion.predict(&estimate);
+        let spread = (h * prior.covariance() * h.transpose() + position.r).x;
+        let surprise = observation.x - (h * prior.state()).x;
+        log_likelihood -=
+            half * (surprise * surprise / spread + num_traits::Float::ln(spread * T::two_pi()));
+        estimate = filter.step(&estimate, &observation).expect("covariances stay positive");
     }
-}
+    log_likelihood
+});
 
 #[test]
 fn log_likelihood_of_fifty_steps() {
@@ -87,24 +84,21 @@ fn log_likelihood_of_fifty_steps() {
     assert_gradient("kalman ln likelihood", &LogLikelihood, &x, &expected, 1e-7);
 }
 
-/// The last position estimate by the same parameters.
-struct LastState;
-impl Function for LastState {
-    fn call<T: Number>(&self, x: &[T]) -> T {
-        let [q, r] = *x else { unreachable!() };
-        let (zero, one) = (constant::<T>(0.0), constant::<T>(1.0));
-        // A random walk in the first component; the second is decoupled, so the filter is a scalar one.
-        let f = Matrix2::identity();
-        let motion = Motion { f, f_transposed: f, q: Matrix2::new(q, zero, zero, one) };
-        let h = Matrix1x2::new(one, zero);
-        let position = Position { h, h_transposed: h.transpose(), r: Matrix1::new(r) };
-        let observations: Vec<_> =
-            scattered(STEPS).into_iter().map(|z| Vector1::new(constant::<T>(z))).collect();
-        let start = StateAndCovariance::new(Vector2::new(zero, zero), Matrix2::identity());
-        let estimates = KalmanFilterNoControl::new(&motion, &position).filter(&start, &observations).unwrap();
-        estimates[STEPS - 1].state().x
-    }
-}
+// The last position estimate by the same parameters.
+function!(LastState: |x: &[T]| {
+    let [q, r] = *x else { unreachable!() };
+    let (zero, one) = (constant::<T>(0.0), constant::<T>(1.0));
+    // A random walk in the first component; the second is decoupled, so the filter is a scalar one.
+    let f = Matrix2::identity();
+    let motion = Motion { f, f_transposed: f, q: Matrix2::new(q, zero, zero, one) };
+    let h = Matrix1x2::new(one, zero);
+    let position = Position { h, h_transposed: h.transpose(), r: Matrix1::new(r) };
+    let observations: Vec<_> =
+        scattered(STEPS).into_iter().map(|z| Vector1::new(constant::<T>(z))).collect();
+    let start = StateAndCovariance::new(Vector2::new(zero, zero), Matrix2::identity());
+    let estimates = KalmanFilterNoControl::new(&motion, &position).filter(&start, &observations).unwrap();
+    estimates[STEPS - 1].state().x
+});
 
 #[test]
 fn last_state_of_a_scalar_filter() {

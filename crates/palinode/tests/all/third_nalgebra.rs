@@ -4,7 +4,9 @@
 //! to 1.1e-16, on matrices with a condition number below 100, give errors below 1e-13 relative to the largest
 //! entry; 1e-12 is asked for.
 
-use crate::check::{Function, Number, assert_gradient, assert_hessian_product, constant, scattered};
+use crate::check::{
+    Function, Number, assert_gradient, assert_hessian_product, constant, function, scattered,
+};
 use nalgebra::{DMatrix, DVector, Matrix5, SMatrix, SVector, UnitQuaternion, Vector3};
 use palinode::{decision, grad};
 
@@ -44,13 +46,10 @@ fn invertible() -> Vec<f64> {
     (Matrix5::from_column_slice(&scattered(25)) + Matrix5::identity() * 2.0).as_slice().to_vec()
 }
 
-struct LogDetByCholesky;
-impl Function for LogDetByCholesky {
-    fn call<T: Number>(&self, x: &[T]) -> T {
-        let factor = symmetric(x).cholesky().expect("positive definite").unpack();
-        factor.diagonal().iter().fold(constant::<T>(0.0), |sum, &d| sum + ln(d)) * constant(2.0)
-    }
-}
+function!(LogDetByCholesky: |x: &[T]| {
+    let factor = symmetric(x).cholesky().expect("positive definite").unpack();
+    factor.diagonal().iter().fold(constant::<T>(0.0), |sum, &d| sum + ln(d)) * constant(2.0)
+});
 
 /// `ln` is in two of `Number`'s traits; this names one.
 fn ln<T: Number>(x: T) -> T {
@@ -77,13 +76,10 @@ fn cholesky_log_determinant() {
     );
 }
 
-struct QuadraticByCholesky;
-impl Function for QuadraticByCholesky {
-    fn call<T: Number>(&self, x: &[T]) -> T {
-        let b = SVector::<T, 5>::from_iterator(scattered(5).into_iter().map(constant));
-        b.dot(&symmetric(x).cholesky().expect("positive definite").solve(&b))
-    }
-}
+function!(QuadraticByCholesky: |x: &[T]| {
+    let b = SVector::<T, 5>::from_iterator(scattered(5).into_iter().map(constant));
+    b.dot(&symmetric(x).cholesky().expect("positive definite").solve(&b))
+});
 
 #[test]
 fn cholesky_solve() {
@@ -94,12 +90,7 @@ fn cholesky_solve() {
     assert_gradient("cholesky solve", &QuadraticByCholesky, &x, &expected, TOLERANCE);
 }
 
-struct DeterminantByLu;
-impl Function for DeterminantByLu {
-    fn call<T: Number>(&self, x: &[T]) -> T {
-        general(x).lu().determinant()
-    }
-}
+function!(DeterminantByLu: |x: &[T]| { general(x).lu().determinant() });
 
 #[test]
 fn lu_determinant() {
@@ -117,13 +108,10 @@ fn lu_determinant() {
     assert_hessian_product("lu det", &DeterminantByLu, &x, &v, second.as_slice(), TOLERANCE);
 }
 
-struct InverseByLu;
-impl Function for InverseByLu {
-    fn call<T: Number>(&self, x: &[T]) -> T {
-        let weights = Matrix5::from_iterator(scattered(50).into_iter().skip(25).map(constant::<T>));
-        weights.dot(&general(x).lu().try_inverse().expect("invertible"))
-    }
-}
+function!(InverseByLu: |x: &[T]| {
+    let weights = Matrix5::from_iterator(scattered(50).into_iter().skip(25).map(constant::<T>));
+    weights.dot(&general(x).lu().try_inverse().expect("invertible"))
+});
 
 #[test]
 fn lu_inverse() {
@@ -135,16 +123,13 @@ fn lu_inverse() {
     assert_gradient("lu inverse", &InverseByLu, &x, expected.as_slice(), TOLERANCE);
 }
 
-struct LeastSquaresByQr;
-impl Function for LeastSquaresByQr {
-    fn call<T: Number>(&self, x: &[T]) -> T {
-        let a = SMatrix::<T, 7, 4>::from_column_slice(x);
-        let b = SVector::<T, 7>::from_iterator(scattered(7).into_iter().map(constant));
-        let c = SVector::<T, 4>::from_iterator(scattered(4).into_iter().map(constant));
-        let qr = a.qr();
-        c.dot(&qr.r().solve_upper_triangular(&(qr.q().transpose() * b)).expect("full rank"))
-    }
-}
+function!(LeastSquaresByQr: |x: &[T]| {
+    let a = SMatrix::<T, 7, 4>::from_column_slice(x);
+    let b = SVector::<T, 7>::from_iterator(scattered(7).into_iter().map(constant));
+    let c = SVector::<T, 4>::from_iterator(scattered(4).into_iter().map(constant));
+    let qr = a.qr();
+    c.dot(&qr.r().solve_upper_triangular(&(qr.q().transpose() * b)).expect("full rank"))
+});
 
 #[test]
 fn qr_least_squares() {
@@ -160,14 +145,11 @@ fn qr_least_squares() {
     assert_gradient("qr least squares", &LeastSquaresByQr, &x, expected.as_slice(), 1e-11);
 }
 
-struct LogDetByQr;
-impl Function for LogDetByQr {
-    fn call<T: Number>(&self, x: &[T]) -> T {
-        // Dynamic sizes take other paths through nalgebra.
-        let r = DMatrix::from_column_slice(5, 5, x).qr().r();
-        r.diagonal().iter().fold(constant::<T>(0.0), |sum, &d| sum + ln(num_traits::Float::abs(d)))
-    }
-}
+function!(LogDetByQr: |x: &[T]| {
+    // Dynamic sizes take other paths through nalgebra.
+    let r = DMatrix::from_column_slice(5, 5, x).qr().r();
+    r.diagonal().iter().fold(constant::<T>(0.0), |sum, &d| sum + ln(num_traits::Float::abs(d)))
+});
 
 #[test]
 fn qr_log_determinant_of_a_dynamic_matrix() {
@@ -176,14 +158,11 @@ fn qr_log_determinant_of_a_dynamic_matrix() {
     assert_gradient("qr ln det", &LogDetByQr, &x, expected.as_slice(), TOLERANCE);
 }
 
-struct DynamicProduct;
-impl Function for DynamicProduct {
-    fn call<T: Number>(&self, x: &[T]) -> T {
-        let a = DMatrix::from_column_slice(6, 6, &x[..36]);
-        let v = DVector::from_column_slice(&x[36..]);
-        v.dot(&(&a * (&a * &v)))
-    }
-}
+function!(DynamicProduct: |x: &[T]| {
+    let a = DMatrix::from_column_slice(6, 6, &x[..36]);
+    let v = DVector::from_column_slice(&x[36..]);
+    v.dot(&(&a * (&a * &v)))
+});
 
 #[test]
 fn dynamic_matrix_products() {
@@ -197,13 +176,10 @@ fn dynamic_matrix_products() {
     assert_gradient("dynamic products", &DynamicProduct, &x, &expected, TOLERANCE);
 }
 
-struct Rotated;
-impl Function for Rotated {
-    fn call<T: Number>(&self, x: &[T]) -> T {
-        let rotation = UnitQuaternion::from_scaled_axis(Vector3::new(x[0], x[1], x[2]));
-        (rotation * Vector3::new(constant(1.0), constant(2.0), constant(3.0))).x
-    }
-}
+function!(Rotated: |x: &[T]| {
+    let rotation = UnitQuaternion::from_scaled_axis(Vector3::new(x[0], x[1], x[2]));
+    (rotation * Vector3::new(constant(1.0), constant(2.0), constant(3.0))).x
+});
 
 #[test]
 fn a_rotation_by_a_quaternion() {

@@ -5,7 +5,7 @@
 //! where vectors are involved. An iteration stops when off-diagonals are below epsilon; what it drops is of
 //! second order.
 
-use crate::check::{Function, Number, assert_gradient, constant, scattered};
+use crate::check::{Function, Number, assert_gradient, constant, function, scattered};
 use crate::third_nalgebra::{by_lower_triangle, symmetric};
 use nalgebra::{DMatrix, Matrix2, Matrix3, Matrix5, SMatrix, SVector, SymmetricEigen};
 use palinode::{Dual, Tape, Var, decision, grad};
@@ -24,13 +24,10 @@ fn sorted<T: Number>(eigen: SymmetricEigen<T, nalgebra::Const<5>>) -> Vec<(T, SV
     pairs
 }
 
-struct Eigenvalues;
-impl Function for Eigenvalues {
-    fn call<T: Number>(&self, x: &[T]) -> T {
-        let pairs = sorted(symmetric(x).symmetric_eigen());
-        pairs.iter().enumerate().fold(constant(0.0), |sum, (i, pair)| sum + weight::<T>(i) * pair.0)
-    }
-}
+function!(Eigenvalues: |x: &[T]| {
+    let pairs = sorted(symmetric(x).symmetric_eigen());
+    pairs.iter().enumerate().fold(constant(0.0), |sum, (i, pair)| sum + weight::<T>(i) * pair.0)
+});
 
 #[test]
 fn distinct_eigenvalues() {
@@ -42,14 +39,11 @@ fn distinct_eigenvalues() {
     assert_gradient("eigenvalues", &Eigenvalues, &x, &expected, TOLERANCE);
 }
 
-struct Eigenvector;
-impl Function for Eigenvector {
-    fn call<T: Number>(&self, x: &[T]) -> T {
-        let pairs = sorted(symmetric(x).symmetric_eigen());
-        let along = pairs[1].1.dot(&SVector::from_fn(|i, _| weight(i)));
-        along * along
-    }
-}
+function!(Eigenvector: |x: &[T]| {
+    let pairs = sorted(symmetric(x).symmetric_eigen());
+    let along = pairs[1].1.dot(&SVector::from_fn(|i, _| weight(i)));
+    along * along
+});
 
 #[test]
 fn eigenvectors_of_distinct_eigenvalues() {
@@ -75,14 +69,11 @@ impl Function for SingularValues {
     }
 }
 
-/// nalgebra has an algorithm of its own for these.
-struct SingularValues3x3;
-impl Function for SingularValues3x3 {
-    fn call<T: Number>(&self, x: &[T]) -> T {
-        let values = Matrix3::from_column_slice(x).singular_values();
-        values.iter().enumerate().fold(constant(0.0), |sum, (i, &value)| sum + weight::<T>(i) * value)
-    }
-}
+// nalgebra has an algorithm of its own for these.
+function!(SingularValues3x3: |x: &[T]| {
+    let values = Matrix3::from_column_slice(x).singular_values();
+    values.iter().enumerate().fold(constant(0.0), |sum, (i, &value)| sum + weight::<T>(i) * value)
+});
 
 #[test]
 fn singular_values() {
@@ -182,7 +173,7 @@ fn coinciding_eigenvalues_of_a_dense_matrix_are_reported() {
     assert!((log_det.tangent - (a.try_inverse().unwrap() * v).trace()).abs() < 1e-14);
 }
 
-/// A defective eigenvalue 1 beside a simple -1: beside the point the eigenvalues come in another order, or
+/// A defective eigenvalue 1 beside a simple -1: near the point the eigenvalues come in another order, or
 /// become complex on one side. What nalgebra gives here is the derivative of none.
 #[test]
 fn a_defective_eigenvalue_beside_a_simple_one_is_refused() {

@@ -4,7 +4,7 @@
 //! that order times the growth of errors along the way; 1e-8 is asked for. The gradient is that of what the
 //! solver did: the step sizes depend on the parameters and are differentiated too.
 
-use crate::check::{Function, Number, assert_gradient, constant};
+use crate::check::{Function, Number, assert_gradient, constant, function};
 use differential_equations::prelude::*;
 use palinode::{decision, value_and_grad};
 
@@ -26,13 +26,8 @@ fn solve<T: Number, const N: usize>(ode: &impl ODE<T, [T; N]>, end: f64, start: 
     *solution.unwrap_or_else(|_| panic!("the solver gave up")).last().unwrap().1
 }
 
-/// The population at the end by (growth, capacity, start).
-struct Population;
-impl Function for Population {
-    fn call<T: Number>(&self, x: &[T]) -> T {
-        solve(&Logistic { k: x[0], m: x[1] }, 3.0, [x[2]])[0]
-    }
-}
+// The population at the end by (growth, capacity, start).
+function!(Population: |x: &[T]| { solve(&Logistic { k: x[0], m: x[1] }, 3.0, [x[2]])[0] });
 
 #[test]
 fn logistic_growth() {
@@ -61,13 +56,10 @@ impl<T: Number> ODE<T, [T; 2]> for Oscillator<T> {
     }
 }
 
-/// The position at the end by (stiffness, friction, first position).
-struct Displacement;
-impl Function for Displacement {
-    fn call<T: Number>(&self, x: &[T]) -> T {
-        solve(&Oscillator { stiffness: x[0], friction: x[1] }, 10.0, [x[2], constant(0.0)])[0]
-    }
-}
+// The position at the end by (stiffness, friction, first position).
+function!(Displacement: |x: &[T]| {
+    solve(&Oscillator { stiffness: x[0], friction: x[1] }, 10.0, [x[2], constant(0.0)])[0]
+});
 
 #[test]
 fn damped_oscillator() {

@@ -5,33 +5,30 @@
 //! bound, and compared with the solution of its optimality conditions. The solver stops at gaps of 1e-8, so
 //! the gradient is good to about the root of that where a bound is active; 1e-6 is asked for.
 
-use crate::check::{Function, Number, assert_gradient, constant};
+use crate::check::{Function, Number, assert_gradient, constant, function};
 use clarabel::algebra::CscMatrix;
 use clarabel::solver::{DefaultSettings, DefaultSolver, IPSolver, NonnegativeConeT, SolverStatus, ZeroConeT};
 
-/// `x_0 + 2 x_1 - x_2` at the solution, by (`q_0`, `q_1`, `q_2`, `b`, upper bound of `x_1`).
-struct Solution;
-impl Function for Solution {
-    fn call<T: Number>(&self, x: &[T]) -> T {
-        let [zero, one] = [0.0, 1.0].map(constant::<T>);
-        let hessian = CscMatrix::new(
-            3,
-            3,
-            vec![0, 1, 3, 5],
-            vec![0, 0, 1, 1, 2],
-            [4.0, 1.0, 3.0, 0.5, 2.0].map(constant::<T>).to_vec(),
-        );
-        // The sum of x is b, and x_1 is at most its bound.
-        let rows = CscMatrix::from(&[[one, one, one], [zero, one, zero]]);
-        let settings = DefaultSettings { verbose: false, ..DefaultSettings::default() };
-        let cones = [ZeroConeT(1), NonnegativeConeT(1)];
-        let mut solver = DefaultSolver::new(&hessian, &x[..3], &rows, &x[3..], &cones, settings).unwrap();
-        solver.solve();
-        assert_eq!(solver.solution.status, SolverStatus::Solved);
-        let s = &solver.solution.x;
-        s[0] + constant::<T>(2.0) * s[1] - s[2]
-    }
-}
+// `x_0 + 2 x_1 - x_2` at the solution, by (`q_0`, `q_1`, `q_2`, `b`, upper bound of `x_1`).
+function!(Solution: |x: &[T]| {
+    let [zero, one] = [0.0, 1.0].map(constant::<T>);
+    let hessian = CscMatrix::new(
+        3,
+        3,
+        vec![0, 1, 3, 5],
+        vec![0, 0, 1, 1, 2],
+        [4.0, 1.0, 3.0, 0.5, 2.0].map(constant::<T>).to_vec(),
+    );
+    // The sum of x is b, and x_1 is at most its bound.
+    let rows = CscMatrix::from(&[[one, one, one], [zero, one, zero]]);
+    let settings = DefaultSettings { verbose: false, ..DefaultSettings::default() };
+    let cones = [ZeroConeT(1), NonnegativeConeT(1)];
+    let mut solver = DefaultSolver::new(&hessian, &x[..3], &rows, &x[3..], &cones, settings).unwrap();
+    solver.solve();
+    assert_eq!(solver.solution.status, SolverStatus::Solved);
+    let s = &solver.solution.x;
+    s[0] + constant::<T>(2.0) * s[1] - s[2]
+});
 
 /// The gradient from the optimality conditions with this set of active rows: `K [x; y] = [-q; b]`.
 fn expected(bound_is_active: bool) -> Vec<f64> {

@@ -1,10 +1,10 @@
-//! Gradients whose way back through loops is looked at.
+//! Gradients whose reverse sweep through loops is watched.
 //!
-//! Input: a program, its loops, and how much may be kept. Output: the value, and of each loop how its way
-//! back went.
+//! Input: a program, its loops, and how much may be kept. Output: the value, and of each loop how its reverse
+//! sweep went.
 //!
 //! Invariant: with a budget, no run takes more. Of several ways to keep snapshots the first one that stays
-//! within it is shown; if there is none, the budget that the refusal names has room for one, and works with
+//! within it is shown; if there is none, the budget that the refusal names is enough for one, and works with
 //! `palinode grad`, too.
 
 use std::collections::BTreeMap;
@@ -33,42 +33,40 @@ pub(super) struct Outermost {
     carried: Vec<Arc<str>>,
 }
 
-/// What was seen of one on the way back.
+/// What was seen of one in the reverse sweep.
 pub(super) struct Seen {
     pub(super) rounds: u64,
-    pub(super) slots: u64,
-    /// The bytes of the first state, of the largest that was kept, and the most of all that were kept at
-    /// once.
+    pub(super) snapshots: u64,
+    /// The bytes of the first snapshot, of the largest, and the most of all that were kept at once.
     pub(super) state_bytes: u64,
     pub(super) largest_bytes: u64,
     kept_bytes: u64,
-    /// How many rounds were run forwards to get states back.
+    /// How many rounds were run forwards from snapshots.
     advanced: u64,
-    /// States got longer after some rounds had been gone back through, so that fewer were kept from then on.
+    /// Snapshots got longer after some rounds had been reversed, so that fewer were kept from then on.
     pub(super) is_replanned: bool,
     pub(super) health: Health,
-    /// How often its way back was gone.
+    /// How often it was reversed.
     pub(super) times: u64,
 }
 
 impl Seen {
-    /// What the states take that are kept at once: there is room for all from the start, unless they get
-    /// longer.
+    /// The bytes of all snapshots at once: they are set aside from the start, unless snapshots get longer.
     pub(super) fn bytes(&self) -> u64 {
         match self.largest_bytes > self.state_bytes {
             true => self.kept_bytes,
-            false => self.slots.saturating_mul(self.state_bytes),
+            false => self.snapshots.saturating_mul(self.state_bytes),
         }
     }
 
-    /// How many rounds were run forwards in all: for the value, to get states back, and before each round was
-    /// gone through backwards.
+    /// How many rounds were run forwards in all: for the value, from snapshots, and before each round was
+    /// reversed.
     pub(super) fn forward_rounds(&self) -> u64 {
         self.rounds.saturating_mul(2).saturating_add(self.advanced)
     }
 }
 
-/// A gradient whose way back was looked at.
+/// A gradient whose reverse sweep was watched.
 pub(super) struct Watched {
     pub(super) value: f64,
     /// Whether the gradient is.
@@ -113,7 +111,7 @@ fn find_outermost(function: &Function, block: &Block, found: &mut Vec<Outermost>
 }
 
 impl Looked<'_> {
-    /// Goes back through the loops, within the budget if there is one, and keeps `snapshots` of each
+    /// Differentiates through the loops, within the budget if there is one, and keeps `snapshots` of each
     /// outermost loop if that is said. `refused` says which budgets do.
     pub(super) fn watch(
         &self,
@@ -124,7 +122,7 @@ impl Looked<'_> {
         refused: &dyn Fn(Budget) -> Problem,
     ) -> Result<Watched, Failed> {
         let budget = within.budget();
-        // An infinity on the way back is shown, not a reason to stop.
+        // An infinity in the reverse sweep is shown, not a reason to stop.
         let watching = Limits {
             trap_nonfinite: false,
             budget: budget.unwrap_or(limits.budget),
@@ -147,7 +145,7 @@ impl Looked<'_> {
         let message =
             format!("{budget} is enough for a log of every round, but not for snapshots of the loops");
         Err(Problem::new("PAL0412", Exit::Input, message)
-            .help("give a larger budget, or none, and choose how many snapshots are kept with --snapshots")
+            .help("use a larger budget, or none and --snapshots")
             .into())
     }
 
@@ -166,7 +164,7 @@ impl Looked<'_> {
                 let Some(of) = loops.iter().find(|of| of.span == round.span) else { return };
                 let entry = seen.entry(round.span).or_insert_with(|| Seen {
                     rounds: round.rounds,
-                    slots: round.snapshots,
+                    snapshots: round.snapshots,
                     state_bytes: round.state_bytes,
                     largest_bytes: 0,
                     kept_bytes: 0,
@@ -177,7 +175,7 @@ impl Looked<'_> {
                 });
                 entry.times += u64::from(round.round + 1 >= round.rounds);
                 if entry.times == 1 && round.rounds > 0 {
-                    entry.is_replanned |= entry.slots != round.snapshots;
+                    entry.is_replanned |= entry.snapshots != round.snapshots;
                     entry.largest_bytes = round.largest_bytes;
                     entry.kept_bytes = entry.kept_bytes.max(round.kept_bytes);
                     entry.advanced = round.advanced;

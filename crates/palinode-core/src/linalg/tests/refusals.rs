@@ -42,7 +42,7 @@ fn singular() {
     let message = linalg::solve(&dmatrix![1.0, 2.0; 2.0, 4.0], &dmatrix![1.0; 1.0]).unwrap_err().to_string();
     assert_eq!(
         message,
-        "PAL0111: solve: the matrix is singular (pivot 1 is 0); remove what is redundant, or regularise"
+        "PAL0111: solve: the matrix is singular (pivot 1 is 0); remove redundant rows or columns, or regularise"
     );
 }
 

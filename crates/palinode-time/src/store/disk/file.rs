@@ -78,7 +78,7 @@ fn word(buffer: &[u8], at: usize) -> u64 {
 /// What is wrong with a file of so many bytes, of which the buffer holds at most those that it should have.
 pub(super) fn check(label: &Label, buffer: &[u8], length: u64) -> Result<(), String> {
     if length < HEADER as u64 || buffer.len() < HEADER {
-        return Err(format!("it is cut short to {length} of {} bytes", label.bytes()));
+        return Err(format!("it is truncated to {length} of {} bytes", label.bytes()));
     }
     let is = |at| word(buffer, at) == label.words()[at];
     if !is(0) {
@@ -88,16 +88,16 @@ pub(super) fn check(label: &Label, buffer: &[u8], length: u64) -> Result<(), Str
         return Err("it belongs to another run".into());
     }
     if !is(2) || !is(4) {
-        return Err(format!("it is of step {} in slot {}", word(buffer, 4), word(buffer, 2)));
+        return Err(format!("it belongs to step {} in slot {}", word(buffer, 4), word(buffer, 2)));
     }
     if !is(3) {
         return Err("it is an older one of the same step".into());
     }
     if length < label.bytes() as u64 || buffer.len() < label.bytes() {
-        return Err(format!("it is cut short to {length} of {} bytes", label.bytes()));
+        return Err(format!("it is truncated to {length} of {} bytes", label.bytes()));
     }
     if length > label.bytes() as u64 {
-        return Err(format!("it has {length} bytes in place of {}", label.bytes()));
+        return Err(format!("it has {length} bytes instead of {}", label.bytes()));
     }
     if !is(5) || !is(6) || word(buffer, 7) != checksum(buffer) {
         return Err("its checksum differs".into());
