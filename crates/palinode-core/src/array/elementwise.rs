@@ -167,8 +167,11 @@ fn plan<S: Scalar<Bool = bool>>(
             Probe::Argument(k) => Partial::Operand(k as usize),
             Probe::Computed(mask) if mask & arrays == 0 => {
                 // Numbers only: one partial for all elements.
-                let numbers: Vec<_> =
-                    operands.iter().map(number_of).chain([Reader::Same(S::zero())]).collect();
+                let number = |operand: &ArrayOperand<'_, S>| match operand {
+                    ArrayOperand::Number(x) => Reader::Same(x.primal()),
+                    ArrayOperand::Array(_) => Reader::Same(S::zero()),
+                };
+                let numbers: Vec<_> = operands.iter().map(number).chain([Reader::Same(S::zero())]).collect();
                 Partial::Constant(formula.partials(which, &numbers)[0])
             }
             Probe::Computed(_) if save_partials => Partial::Saved(evaluate(which)),
@@ -180,13 +183,6 @@ fn plan<S: Scalar<Bool = bool>>(
         plan.arguments.push(Argument { region, partial });
     }
     plan
-}
-
-fn number_of<'a, S: Scalar<Bool = bool>>(operand: &ArrayOperand<'_, S>) -> Reader<'a, S> {
-    match operand {
-        ArrayOperand::Number(x) => Reader::Same(x.primal()),
-        ArrayOperand::Array(_) => Reader::Same(S::zero()),
-    }
 }
 
 #[track_caller]
@@ -218,10 +214,7 @@ fn apply<S: Scalar<Bool = bool>>(
         result.buffer.set_recipe(recipe(&formula, operands));
     }
     let mut kept = keep(operands, keeps, need);
-    kept.push(match keeps & 1 << operands.len() {
-        0 => Residual::Absent,
-        _ => result.keep(need),
-    });
+    kept.push(result.keep_if(keeps & 1 << operands.len() != 0, need));
     let (name, output) = (formula.name(), result.output());
     let operands = (keeps != 0).then(|| Box::new(Operands { formula, values: kept }));
     result.record(stamp, Linear { name, output, replaces: true, arguments, operands });
@@ -322,13 +315,9 @@ fn overwrite<S: Scalar<Bool = bool>>(
     need: Need,
     write: Write,
 ) -> Residual<S> {
-    if !needed {
+    if !needed || target.is_whole() {
         target.replace(values, write);
-        return Residual::Absent;
-    }
-    if target.is_whole() {
-        target.replace(values, write);
-        return target.keep(need);
+        return target.keep_if(needed, need);
     }
     count_saved::<S>(need.stamp, values.len());
     target.replace(values.clone(), write);

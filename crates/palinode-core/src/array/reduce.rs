@@ -119,7 +119,8 @@ impl<S: Scalar<Bool = bool>> Array<S> {
 
     #[track_caller]
     fn extreme(&self, name: &'static str, pick: impl Fn(S, S) -> S) -> Var<S> {
-        let flat = self.copied_shape(&[1, self.len()]);
+        // Its values in another shape, without the tape, to be searched through.
+        let flat = Array::constant_of(self.values(), &[1, self.len()]);
         let (values, ties) = flat.extremes_along(name, 1, pick);
         let stamp = self.stamp();
         stamp.check();
@@ -128,11 +129,6 @@ impl<S: Scalar<Bool = bool>> Array<S> {
         let linear = ties.linear(name, home, &self.view, |_| node as usize, Home::Nodes);
         self.record(stamp, linear);
         Var::of_node(values[0], node, stamp)
-    }
-
-    /// Its values in another shape, without the tape: what a reduction searches through.
-    fn copied_shape(&self, shape: &[usize]) -> Array<S> {
-        Array::constant_of(self.values(), shape)
     }
 
     /// The sums along an axis, which disappears.

@@ -171,6 +171,7 @@ macro_rules! containers {
                 $(self.$index.save(_to);)*
             }
             #[inline]
+            #[allow(clippy::unused_unit)] // of the tuple without items
             fn load(_from: &mut $From) -> Self {
                 ($($item::load(_from),)*)
             }

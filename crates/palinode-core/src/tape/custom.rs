@@ -72,7 +72,9 @@ pub trait CustomRule<S>: Send + 'static {
 
 /// A custom operation on a tape.
 pub(crate) struct CustomNode<S> {
+    /// The nodes it reads, in the order of its arguments; [`SINK`](super::SINK) stands for a constant.
     pub(super) inputs: Vec<u32>,
+    /// The first of its outputs' nodes.
     pub(super) first_output: u32,
     pub(super) outputs: u32,
     pub(super) rule: Box<dyn CustomRule<S>>,
@@ -87,16 +89,6 @@ impl<S: Scalar> CustomNode<S> {
     /// How tables call it.
     pub(crate) fn name(&self) -> &'static str {
         self.rule.name()
-    }
-
-    /// The nodes it reads, in the order of its arguments; [`SINK`] stands for a constant.
-    pub(crate) fn inputs(&self) -> &[u32] {
-        &self.inputs
-    }
-
-    /// The first of its outputs' nodes.
-    pub(crate) fn first_output(&self) -> u32 {
-        self.first_output
     }
 
     /// Gives its nodes other numbers, in the same order; its outputs stay together.

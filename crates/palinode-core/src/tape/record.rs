@@ -290,7 +290,7 @@ impl<S: Scalar<Bool = bool>> Record<'_, S> {
         let saved: usize = self.tape.recorder.custom.iter().map(|custom| custom.bytes()).sum();
         // Arrays count a number for the cotangent of each slot.
         let of_cotangent = self.tape.recorder.arena.cotangent_bytes();
-        let slots = self.tape.recorder.arrays.slots() * (of_cotangent - size_of::<S>());
+        let slots = self.tape.recorder.arrays.slots * (of_cotangent - size_of::<S>());
         let arrays = self.tape.recorder.arrays.needed_bytes() + slots;
         let bytes = edges * (size_of::<S>() + size_of::<u32>()) + nodes * of_cotangent + saved + arrays;
         Size { nodes, edges, bytes }
@@ -397,7 +397,7 @@ impl Parents {
         let mut parents = Parents { start: vec![0, 0], nodes: Vec::new() };
         for (_, source) in recorder.nodes() {
             let words = match source {
-                Source::Custom(custom) => custom.inputs(),
+                Source::Custom(custom) => &custom.inputs,
                 Source::Edges(words, _) => words,
             };
             parents.nodes.extend(words.iter().map(|word| word & !FIRST));

@@ -49,7 +49,7 @@ fn with_customs<'a, S: Scalar>(
     nodes.map(move |(node, words, partials)| {
         while customs.next_if(|custom| is_passed(custom, node)).is_some() {}
         match customs.peek() {
-            Some(custom) if (custom.first_output()..custom.end()).contains(&node) => {
+            Some(custom) if (custom.first_output..custom.end()).contains(&node) => {
                 (node, Source::Custom(custom))
             }
             _ => (node, Source::Edges(words, partials)),
@@ -140,14 +140,14 @@ impl<S: Scalar> Recorder<S> {
 
     /// How many cotangents a sweep needs: one per node, the sink included, and one per slot of an array.
     pub(crate) fn cotangents(&self) -> usize {
-        self.arena.next_node() as usize + self.arrays.slots()
+        self.arena.next_node() as usize + self.arrays.slots
     }
 
     /// The bytes that a sweep needs for a while, besides cotangents: for an operation on whole arrays or a
     /// custom one.
     pub(crate) fn scratch_bytes(&self) -> usize {
         let of_custom = self.custom.iter().map(CustomNode::scratch_bytes).max().unwrap_or(0);
-        of_custom.max(self.arrays.scratch_bytes())
+        of_custom.max(self.arrays.scratch)
     }
 
     /// Takes a node back that has few edges and is still the last; see [`Arena::take_back`]. Not if something
@@ -213,7 +213,7 @@ impl<S: Scalar> Recorder<S> {
     /// The same from the last node.
     pub(crate) fn nodes_down(&self) -> impl Iterator<Item = (u32, Source<'_, S>)> {
         let customs = self.custom.iter().rev();
-        with_customs(self.arena.nodes_down(), customs, |custom, node| custom.first_output() > node)
+        with_customs(self.arena.nodes_down(), customs, |custom, node| custom.first_output > node)
     }
 
     /// The heap bytes held.

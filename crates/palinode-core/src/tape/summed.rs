@@ -118,10 +118,10 @@ impl<S: Scalar> Recorder<S> {
             match stop {
                 Stop::Arrays(step) => arrays.reverse_summed(step, sums),
                 Stop::Custom(custom) => {
-                    let outputs = custom.first_output()..custom.end();
+                    let outputs = custom.first_output..custom.end();
                     let outputs: Vec<S> = outputs.map(|node| sums.total(node as usize)).collect();
                     for (&node, contribution) in
-                        custom.inputs().iter().zip(custom.contributions(&outputs)?.into_iter().flatten())
+                        custom.inputs.iter().zip(custom.contributions(&outputs)?.into_iter().flatten())
                     {
                         if node != SINK {
                             sums.add(node as usize, contribution);

@@ -52,7 +52,7 @@ impl Table {
         }
         let rows = recorder.nodes().map(|(index, source)| {
             let (op, inputs, saved) = match source {
-                Source::Custom(custom) => (custom.name(), custom.inputs().to_vec(), vec![]),
+                Source::Custom(custom) => (custom.name(), custom.inputs.clone(), vec![]),
                 Source::Edges(&[LEAF], _) => ("input", vec![], vec![]),
                 Source::Edges(words, partials) => {
                     let parents = words.iter().map(|word| word & !FIRST).collect();

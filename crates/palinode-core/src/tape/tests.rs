@@ -44,6 +44,11 @@ fn nodes_of(arena: &Arena<f64>) -> Vec<Vec<(u32, f64)>> {
     arena.nodes().map(|(_, words, partials)| edges(words, partials)).collect()
 }
 
+fn push<const N: usize>(arena: &mut Arena<f64>, twin: &mut Twin, edges: [(u32, f64); N]) {
+    arena.push(edges.map(|edge| edge.0), edges.map(|edge| edge.1));
+    twin.nodes.push(edges.to_vec());
+}
+
 /// Records the same random nodes on both.
 fn random_recording(arena: &mut Arena<f64>, random: &mut Draws, nodes: u32) -> Twin {
     let mut twin = Twin { nodes: vec![vec![]] };
@@ -56,18 +61,9 @@ fn random_recording(arena: &mut Arena<f64>, random: &mut Draws, nodes: u32) -> T
         let mut edge = || (1 + random.below(below as usize - 1) as u32, random.signed());
         let [a, b, c, d] = [edge(), edge(), edge(), edge()];
         match random.below(5) {
-            0 => {
-                arena.push([a.0], [a.1]);
-                twin.nodes.push(vec![a]);
-            }
-            1 => {
-                arena.push([a.0, b.0, c.0], [a.1, b.1, c.1]);
-                twin.nodes.push(vec![a, b, c]);
-            }
-            2 => {
-                arena.push([a.0, b.0, c.0, d.0], [a.1, b.1, c.1, d.1]);
-                twin.nodes.push(vec![a, b, c, d]);
-            }
+            0 => push(arena, &mut twin, [a]),
+            1 => push(arena, &mut twin, [a, b, c]),
+            2 => push(arena, &mut twin, [a, b, c, d]),
             3 => {
                 let many = [a, b, c, d].repeat(1 + random.below(9));
                 arena.push_many(many.len(), many.iter().copied());

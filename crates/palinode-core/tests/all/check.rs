@@ -121,6 +121,7 @@ type Over<D> = Box<dyn Fn(&[D]) -> D>;
 
 /// A rule as functions over plain numbers, and over those of first order that every promise is about. The
 /// checkers are compiled once for each number, not for each rule.
+#[allow(clippy::type_complexity)]
 pub(crate) struct FirstOrder<S: Leaf> {
     name: &'static str,
     kinks: &'static [Kink],

@@ -66,8 +66,8 @@ fn caught_on_posits<R: Rule>(bug: R, what: &str) {
     on::<Posit16, R>(bug, what);
 }
 
-/// The bug is caught in these modes, partials and places, and the rule that it spoils is clean. What was found
-/// in the last of them comes back.
+/// The bug is caught in these modes, partials and places, and the rule that it spoils is clean. What was
+/// found in the last of them comes back.
 #[track_caller]
 fn planted<R: Rule, B: Rule>(rule: R, bug: B, found: &[[&str; 3]]) -> Vec<Finding> {
     clean(rule);

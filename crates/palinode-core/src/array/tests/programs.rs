@@ -156,7 +156,7 @@ impl<S: Scalar<Bool = bool>, A: Lists<S>> Run<S, A> {
         if candidate.shape() == shape {
             return candidate;
         }
-        if let ([wanted], [length]) = (&shape[..], &candidate.shape()[..])
+        if let ([wanted], [length]) = (&shape[..], candidate.shape())
             && wanted < length
         {
             let start = self.random.below(length - wanted + 1);

@@ -268,8 +268,10 @@ pub(crate) struct ArrayTape<S> {
     pub(crate) whole: Vec<Whole<S>>,
     /// Where each storage begins among the slots, once the recording is finished; its length before.
     pub(in crate::tape) storages: Vec<usize>,
+    /// How many cotangents a sweep needs besides those of the nodes.
     pub(in crate::tape) slots: usize,
-    /// The bytes that the largest operation needs while it is swept.
+    /// The bytes that the largest operation needs while it is swept, besides cotangents. What is computed
+    /// again is not known.
     pub(in crate::tape) scratch: usize,
     pub(crate) policy: WhenOverwritten,
     pub(crate) counts: ArrayCounts,
@@ -316,17 +318,6 @@ impl<S: Scalar> ArrayTape<S> {
             next += core::mem::replace(storage, next);
         }
         self.counts.cotangents = self.slots;
-    }
-
-    /// How many cotangents a sweep needs besides those of the nodes.
-    pub(crate) fn slots(&self) -> usize {
-        self.slots
-    }
-
-    /// The bytes that a sweep needs for its operations on whole arrays, besides cotangents. What nalgebra
-    /// takes for itself and what is computed again is not known.
-    pub(crate) fn scratch_bytes(&self) -> usize {
-        self.scratch
     }
 
     /// Where the slots lie behind so many nodes, once the recording is finished.

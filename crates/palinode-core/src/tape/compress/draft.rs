@@ -5,11 +5,11 @@
 //!
 //! Invariant: until [`Draft::finish`], nodes have the numbers of the recording.
 
+use super::CompressedRecord;
 use super::graph::{self, Graph, Mark};
 use super::partials::{Exact, Partials, Store};
 use super::report::{CompressionReport, CompressionStep};
 use super::sweep::{LAST, Sweep};
-use super::{CompressedRecord, block, fuse};
 use crate::error::Error;
 use crate::tape::arena::SINK;
 use crate::tape::arrays::ArrayTape;
@@ -17,6 +17,9 @@ use crate::tape::custom::CustomNode;
 use crate::tape::filled;
 use crate::tape::{Record, Size, Tape};
 use palinode_num::Scalar;
+
+/// A way to make a graph smaller.
+type Fuse<S> = fn(Graph<S>, &[Mark]) -> Result<Graph<S>, Error>;
 
 /// See the module's documentation.
 pub(super) struct Draft<S> {
@@ -44,7 +47,7 @@ impl<S: Scalar<Bool = bool>> Draft<S> {
         let graph = graph::copy(&tape.recorder, all_inputs as u32, &marks, &count)?;
         let mut custom = core::mem::take(&mut tape.recorder.custom);
         custom.retain(|custom| {
-            custom.first_output() < custom.end() && marks[custom.first_output() as usize].matters()
+            custom.first_output < custom.end() && marks[custom.first_output as usize].matters()
         });
         let arrays = tape.recorder.arrays.take();
         let report = CompressionReport {
@@ -67,17 +70,10 @@ impl<S: Scalar<Bool = bool>> Draft<S> {
         Ok(draft)
     }
 
-    /// Fuses chains.
-    pub(super) fn fuse(mut self) -> Result<Self, Error> {
-        self.graph = fuse::fuse(self.graph, &self.marks)?;
-        self.report("chains fused");
-        Ok(self)
-    }
-
-    /// Fuses blocks through which little flows.
-    pub(super) fn fuse_blocks(mut self) -> Result<Self, Error> {
-        self.graph = block::fuse_blocks(self.graph, &self.marks)?;
-        self.report("blocks fused");
+    /// Takes a step towards fewer rows and edges.
+    pub(super) fn fused(mut self, name: &'static str, fuse: Fuse<S>) -> Result<Self, Error> {
+        self.graph = fuse(self.graph, &self.marks)?;
+        self.report(name);
         Ok(self)
     }
 
@@ -88,7 +84,7 @@ impl<S: Scalar<Bool = bool>> Draft<S> {
     }
 
     fn nodes(&self) -> usize {
-        let of_custom: usize = self.custom.iter().map(|c| (c.end() - c.first_output()) as usize).sum();
+        let of_custom: usize = self.custom.iter().map(|c| (c.end() - c.first_output) as usize).sum();
         self.inputs.len() + of_custom + self.graph.nodes.len()
     }
 
@@ -145,10 +141,10 @@ impl<S: Scalar<Bool = bool>> Draft<S> {
         };
         let mut rows = self.graph.nodes.iter().copied().rev().peekable();
         for custom in &self.custom {
-            while let Some(node) = rows.next_if(|&node| node < custom.first_output()) {
+            while let Some(node) = rows.next_if(|&node| node < custom.first_output) {
                 give(node);
             }
-            (custom.first_output()..custom.end()).for_each(&mut give);
+            (custom.first_output..custom.end()).for_each(&mut give);
         }
         rows.for_each(give);
         Ok(numbers)

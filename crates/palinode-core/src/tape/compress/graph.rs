@@ -135,8 +135,8 @@ fn mark_active<S: Scalar>(recorder: &Recorder<S>, inputs: u32, marks: &mut [Mark
     for (node, source) in recorder.nodes().skip(inputs as usize) {
         let is_active = |node: u32| marks[node as usize].has(Mark::ACTIVE);
         let active = match source {
-            Source::Custom(custom) if custom.first_output() < node => is_active(custom.first_output()),
-            Source::Custom(custom) => custom.inputs().iter().any(|&input| is_active(input)),
+            Source::Custom(custom) if custom.first_output < node => is_active(custom.first_output),
+            Source::Custom(custom) => custom.inputs.iter().any(|&input| is_active(input)),
             Source::Edges(words, partials) => {
                 words.iter().zip(partials).any(|(word, partial)| is_active_edge(marks, *word, *partial))
             }
@@ -154,11 +154,11 @@ fn mark_live<S: Scalar>(recorder: &Recorder<S>, inputs: u32, marks: &mut [Mark])
         let (words, partials) = match source {
             Source::Edges(words, partials) => (words, partials),
             Source::Custom(custom) => {
-                let outputs = custom.first_output() as usize..custom.end() as usize;
+                let outputs = custom.first_output as usize..custom.end() as usize;
                 // At the last output everything that reads one has been passed. Outputs stay together.
                 if node + 1 == custom.end() && marks[outputs.clone()].iter().any(|mark| mark.matters()) {
                     marks[outputs].iter_mut().for_each(|mark| mark.set(Mark::LIVE | Mark::PINNED));
-                    for &input in custom.inputs() {
+                    for &input in &custom.inputs {
                         marks[input as usize].set(Mark::LIVE | Mark::PINNED);
                     }
                 }

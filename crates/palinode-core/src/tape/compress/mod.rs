@@ -110,10 +110,10 @@ impl<S: Scalar<Bool = bool>> CompressedRecord<S> {
     pub(super) fn of(tape: &mut Tape<S>, how: &Compression) -> Result<Self, Error> {
         let mut draft = Draft::of(tape, how.inputs.as_deref())?;
         if how.chains {
-            draft = draft.fuse()?;
+            draft = draft.fused("chains fused", fuse::fuse)?;
         }
         if how.blocks {
-            draft = draft.fuse_blocks()?;
+            draft = draft.fused("blocks fused", block::fuse_blocks)?;
         }
         draft.finish(how.partials)
     }

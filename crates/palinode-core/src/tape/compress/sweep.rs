@@ -87,7 +87,7 @@ impl<S: Scalar> Sweep<S> {
                 Stop::Arrays(step) => arrays.reverse(step, cotangents, &mut scratch),
                 Stop::Custom(custom) => {
                     custom.reverse(cotangents)?;
-                    walk.node = custom.first_output() as usize;
+                    walk.node = custom.first_output as usize;
                 }
             }
         }
@@ -134,7 +134,7 @@ impl<S: Scalar> Sweep<S> {
                     arrays.forward(step, tangents, &mut scratch);
                 }
                 Stop::Custom(custom) => {
-                    up_to(custom.first_output() as usize, &mut node, tangents);
+                    up_to(custom.first_output as usize, &mut node, tangents);
                     custom.forward(tangents)?;
                     node = custom.end() as usize;
                 }
@@ -146,7 +146,7 @@ impl<S: Scalar> Sweep<S> {
 
     /// How many cotangents a sweep needs: one per node, the sink included, and one per slot of an array.
     pub(super) fn cotangents(&self) -> usize {
-        self.nodes as usize + self.arrays.slots()
+        self.nodes as usize + self.arrays.slots
     }
 
     /// The heap bytes held.

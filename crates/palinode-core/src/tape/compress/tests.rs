@@ -153,9 +153,9 @@ impl Case {
         let mut draft = Draft::of(record.tape, None).unwrap();
         tamper("what matters", &mut draft);
         if chains {
-            draft = draft.fuse().unwrap();
+            draft = draft.fused("chains fused", fuse::fuse).unwrap();
             tamper("chains fused", &mut draft);
-            draft = draft.fuse_blocks().unwrap();
+            draft = draft.fused("blocks fused", block::fuse_blocks).unwrap();
             tamper("blocks fused", &mut draft);
         }
         let mut compressed = draft.finish(Partials::Exact).unwrap();
