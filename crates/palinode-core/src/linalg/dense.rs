@@ -4,7 +4,7 @@
 //! operations; products and triangular solves go through [`Kernel`], so that on a tape each stays one node.
 //! There is no derivative in this file.
 
-use super::kernel::Kernel;
+use super::kernel::{Kernel, Made};
 use super::results::Triangle;
 use crate::error::Error;
 use crate::matrix::tangents::{Algebra, Part};
@@ -25,13 +25,7 @@ impl<S: Kernel> Algebra for Matrices<S> {
     type Matrix = DMatrix<S>;
     type Error = Error;
 
-    fn product(
-        &mut self,
-        a: &DMatrix<S>,
-        a_transposed: bool,
-        b: &DMatrix<S>,
-        b_transposed: bool,
-    ) -> Result<DMatrix<S>, Error> {
+    fn product(&mut self, a: &DMatrix<S>, a_transposed: bool, b: &DMatrix<S>, b_transposed: bool) -> Made<S> {
         match (a_transposed, b_transposed) {
             (false, false) => S::matmul(a, b),
             (true, false) => S::matmul(&a.transpose(), b),
@@ -39,13 +33,7 @@ impl<S: Kernel> Algebra for Matrices<S> {
             (true, true) => Ok(S::matmul(b, a)?.transpose()),
         }
     }
-    fn solve_triangular(
-        &mut self,
-        t: &DMatrix<S>,
-        lower: bool,
-        transposed: bool,
-        b: &DMatrix<S>,
-    ) -> Result<DMatrix<S>, Error> {
+    fn solve_triangular(&mut self, t: &DMatrix<S>, lower: bool, transposed: bool, b: &DMatrix<S>) -> Made<S> {
         let triangle = if lower { Triangle::Lower } else { Triangle::Upper };
         S::solve_triangular(t, triangle, transposed, b)
     }

@@ -15,8 +15,7 @@
 //! matrix functionals using triangular factorization*; written so that nothing is divided by a pivot and
 //! multiplied with it again).
 //!
-//! Known limit: where two candidate pivots tie, the factors jump; the result follows
-//! the pivots taken.
+//! Known limit: where two candidate pivots tie, the factors jump; the result follows the pivots taken.
 //!
 //! Of a matrix of full column rank:
 //! `A = Q R`, `A` with at least as many rows as columns, `Q^T Q = I`, the diagonal of `R` positive, so the

@@ -16,6 +16,9 @@ use crate::error::Error;
 use nalgebra::{DMatrix, DVector};
 use palinode_num::{Accumulator, Scalar};
 
+/// A matrix, or why there is none.
+pub(super) type Made<S> = Result<DMatrix<S>, Error>;
+
 /// The operations: arguments, result (or an error), what computes it on plain numbers and what on derivative
 /// numbers. The list is handed to the macro `then`, after what that is given besides.
 macro_rules! operations {

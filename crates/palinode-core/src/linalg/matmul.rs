@@ -6,7 +6,7 @@
 //!
 //! Saved: `A` and `B`. If one of them is constant, its cotangent is not computed.
 
-use super::kernel::Kernel;
+use super::kernel::{Kernel, Made};
 use super::lifted::{Lifted, Rule, inner_of};
 use super::{LinearAlgebra, check, dense};
 use crate::error::Error;
@@ -61,11 +61,7 @@ struct Product<S> {
     how: Accumulator,
 }
 
-pub(super) fn lifted<T: Lifted>(
-    a: &DMatrix<T>,
-    b: &DMatrix<T>,
-    how: Accumulator,
-) -> Result<DMatrix<T>, Error> {
+pub(super) fn lifted<T: Lifted>(a: &DMatrix<T>, b: &DMatrix<T>, how: Accumulator) -> Made<T> {
     let rule = Product { a: inner_of(a), b: inner_of(b), how };
     let value = Kernel::matmul_with(&rule.a, &rule.b, how)?;
     let [x] = T::apply(&[a, b], [value], rule)?;

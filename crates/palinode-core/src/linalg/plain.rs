@@ -11,7 +11,7 @@
 //! rows or columns are scaled.
 
 use super::dense;
-use super::kernel::Kernel;
+use super::kernel::{Kernel, Made};
 use super::results::{Lu, Qr, Svd, SymmetricEigen, Triangle};
 use crate::error::Error;
 use crate::matrix::tangents::Part;
@@ -62,11 +62,7 @@ pub(super) fn log_determinant<F: Kernel>(lu: &matrix::Lu<F>) -> Result<(f64, F),
     Ok(lu.pivots().fold((sign, F::zero()), add))
 }
 
-pub(super) fn solve_factored<F: Kernel>(
-    lu: &matrix::Lu<F>,
-    transposed: bool,
-    b: &DMatrix<F>,
-) -> Result<DMatrix<F>, Error> {
+pub(super) fn solve_factored<F: Kernel>(lu: &matrix::Lu<F>, transposed: bool, b: &DMatrix<F>) -> Made<F> {
     let mut x = b.clone();
     lu.solve(transposed, x.as_mut_slice());
     Ok(x)
@@ -83,11 +79,7 @@ pub(super) fn lu<F: Kernel>(a: &DMatrix<F>) -> Result<Lu<F>, Error> {
     Ok(Lu { permutation: from, l, u: dense::part(&both, Part::Upper) })
 }
 
-pub(super) fn product<F: Kernel>(
-    a: &DMatrix<F>,
-    b: &DMatrix<F>,
-    how: Accumulator,
-) -> Result<DMatrix<F>, Error> {
+pub(super) fn product<F: Kernel>(a: &DMatrix<F>, b: &DMatrix<F>, how: Accumulator) -> Made<F> {
     Ok(match how {
         Accumulator::Naive => given_back(matrix::product(&own(a), &own(b))),
         Accumulator::Compensated | Accumulator::Exact => dense::product_of_dots(a, b, how),

@@ -176,8 +176,7 @@ impl<S: Kernel> Rule<S> for EigenRule<S> {
 /// The eigenvalue with this place in ascending order, and its vector, of the symmetric part of `a`.
 ///
 /// It has derivatives of every order, forward and in reverse, unless it coincides with another eigenvalue;
-/// that others coincide does not matter, as it does for [`symmetric_eigen`] of
-/// forward numbers.
+/// that others coincide does not matter, as it does for [`symmetric_eigen`] of forward numbers.
 ///
 /// ```
 /// use nalgebra::{DMatrix, DVector};

@@ -10,7 +10,7 @@
 //! solve with the same factors, at every order, so a derivative number's [`Factored`] is its inner number's
 //! factors together with the matrix whose derivative is to flow.
 
-use super::kernel::Kernel;
+use super::kernel::{Kernel, Made};
 use super::lifted::{Layout, Lifted, Rule, inner_of};
 use super::results::{Factored, Triangle};
 use super::{LinearAlgebra, check, dense};
@@ -62,11 +62,7 @@ struct Solve<S: Kernel> {
     x: DMatrix<S>,
 }
 
-pub(super) fn lifted_solve<T: Lifted>(
-    factored: &T::Factored,
-    transposed: bool,
-    b: &DMatrix<T>,
-) -> Result<DMatrix<T>, Error> {
+pub(super) fn lifted_solve<T: Lifted>(factored: &T::Factored, transposed: bool, b: &DMatrix<T>) -> Made<T> {
     let x = T::Inner::solve_factored(&factored.inner, transposed, &inner_of(b))?;
     let rule = Solve { factored: factored.inner.clone(), transposed, x: x.clone() };
     let [x] = T::apply(&[&factored.matrix, b], [x], rule)?;

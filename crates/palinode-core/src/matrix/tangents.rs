@@ -72,6 +72,7 @@ fn outside<A: Algebra>(w: &mut A, a: &A::Matrix, basis: &A::Matrix, inside: &A::
 }
 
 type Found<A> = Result<<A as Algebra>::Matrix, <A as Algebra>::Error>;
+type Two<A> = Result<[<A as Algebra>::Matrix; 2], <A as Algebra>::Error>;
 
 /// Of `X = op(A)^-1 B`: `op(A)^-1 (dB - op(dA) X)`; there is at least one of the two.
 pub fn solve<A: Algebra>(
@@ -110,12 +111,7 @@ pub fn cholesky<A: Algebra>(w: &mut A, da: &A::Matrix, l: &A::Matrix) -> Found<A
 
 /// Of `A = Q R`: with `C = dA R^-1`, `X = Q' C` and `W = lower(X) - lower(X)'`, `dQ = Q W + (C - Q X)` and
 /// `dR = upper(Q' dA - W R)`.
-pub fn qr<A: Algebra>(
-    w: &mut A,
-    da: &A::Matrix,
-    q: &A::Matrix,
-    r: &A::Matrix,
-) -> Result<[A::Matrix; 2], A::Error> {
+pub fn qr<A: Algebra>(w: &mut A, da: &A::Matrix, q: &A::Matrix, r: &A::Matrix) -> Two<A> {
     let turned = w.transposed(da);
     let c = w.solve_triangular(r, false, true, &turned)?;
     let c = w.transposed(&c);
@@ -155,12 +151,7 @@ pub fn eigenvectors<A: Algebra>(
 }
 
 /// Of `A = U diag(s) V'`: `dA V`, and `P = U' dA V`, whose diagonal is how the singular values move.
-pub fn svd<A: Algebra>(
-    w: &mut A,
-    da: &A::Matrix,
-    u: &A::Matrix,
-    v: &A::Matrix,
-) -> Result<[A::Matrix; 2], A::Error> {
+pub fn svd<A: Algebra>(w: &mut A, da: &A::Matrix, u: &A::Matrix, v: &A::Matrix) -> Two<A> {
     let image = w.product(da, false, v, false)?;
     let p = w.product(u, true, &image, false)?;
     Ok([image, p])
@@ -185,7 +176,7 @@ pub fn singular_vectors<A: Algebra>(
     (u, v): (&A::Matrix, &A::Matrix),
     [image, p]: &[A::Matrix; 2],
     by: &impl Divisors<A>,
-) -> Result<[A::Matrix; 2], A::Error> {
+) -> Two<A> {
     let (stretch, turn) = (w.symmetric(p), w.antisymmetric(p));
     let (stretch, turn) = (by.over_gaps(w, &stretch), by.over_sums(w, &turn));
     let (of_u, of_v) = (w.sum(&stretch, &turn), w.difference(&stretch, &turn));
