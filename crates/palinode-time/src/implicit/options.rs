@@ -153,11 +153,10 @@ impl Solver {
     /// An error if a limit makes no sense.
     pub(super) fn check(&self) -> Result<(), ImplicitError> {
         let refuse = |what, value, must| Err(ImplicitError::Option { what, value, must });
-        if !(self.tolerance > 0.0 && self.tolerance < 1.0) {
-            return refuse("tolerance", self.tolerance, "be above 0 and below 1");
-        }
-        if !(self.linear.tolerance > 0.0 && self.linear.tolerance < 1.0) {
-            return refuse("linear tolerance", self.linear.tolerance, "be above 0 and below 1");
+        for (what, value) in [("tolerance", self.tolerance), ("linear tolerance", self.linear.tolerance)] {
+            if !(value > 0.0 && value < 1.0) {
+                return refuse(what, value, "be above 0 and below 1");
+            }
         }
         if !(self.damping > 0.0 && self.damping <= 1.0) {
             return refuse("damping", self.damping, "be above 0 and at most 1");

@@ -313,15 +313,9 @@ pub(super) fn with_tangents<A: Reals<f64>, S, B: Reals<S>>(
     tangent: &A,
     number: impl Fn(Dual<f64>) -> S,
 ) -> Result<B, Error> {
-    let (mut values, mut tangents) = (Flat::default(), Flat::default());
+    let (mut values, mut tangents) = (Flat::<f64>::default(), Flat::<f64>::default());
     value.save(&mut Verbatim(&mut values));
     tangent.save(&mut Verbatim(&mut tangents));
-    let duals = paired(&values, &tangents)?;
-    Ok(B::load(&mut reading(&duals, &values.plain, number)))
-}
-
-/// Numbers with tangents.
-fn paired(values: &Flat<f64>, tangents: &Flat<f64>) -> Result<Vec<Dual<f64>>, Error> {
     if values.reals.len() != tangents.reals.len() {
         return Err(Error::Core(palinode_core::Error::Length {
             what: "the direction",
@@ -329,9 +323,11 @@ fn paired(values: &Flat<f64>, tangents: &Flat<f64>) -> Result<Vec<Dual<f64>>, Er
             found: tangents.reals.len(),
         }));
     }
-    if let Some(position) = tangents.reals.iter().position(|t: &f64| !t.is_finite()) {
+    if let Some(position) = tangents.reals.iter().position(|t| !t.is_finite()) {
         let value = tangents.reals[position];
         return Err(palinode_core::Error::NonFiniteInput { what: "direction", position, value }.into());
     }
-    Ok(values.reals.iter().zip(&tangents.reals).map(|(&x, &t)| Dual::new(x, t)).collect())
+    let pairs = values.reals.iter().zip(&tangents.reals);
+    let duals: Vec<Dual<f64>> = pairs.map(|(&x, &t)| Dual::new(x, t)).collect();
+    Ok(B::load(&mut reading(&duals, &values.plain, number)))
 }

@@ -38,24 +38,18 @@ impl Hashes {
         scratch: &mut Snapshot,
     ) -> Result<(), Error> {
         let last = self.last.filter(|&(last, _)| last == step);
-        if !step.is_multiple_of(self.stride) && last.is_none() {
+        let is_noted = step.is_multiple_of(self.stride);
+        if !is_noted && last.is_none() {
             return Ok(());
         }
         scratch.take(state);
-        let hash = scratch.hash();
-        if last.is_some_and(|(_, last)| last != hash) {
+        let (hash, position) = (scratch.hash(), (step / self.stride) as usize);
+        let noted = self.hashes.get(position).filter(|_| is_noted);
+        if last.is_some_and(|(_, last)| last != hash) || noted.is_some_and(|&noted| noted != hash) {
             return Err(Error::Diverged { step: step.saturating_sub(1) });
         }
-        if !step.is_multiple_of(self.stride) {
+        if !is_noted || noted.is_some() {
             return Ok(());
-        }
-        let position = (step / self.stride) as usize;
-        if position < self.hashes.len() {
-            return if self.hashes[position] == hash {
-                Ok(())
-            } else {
-                Err(Error::Diverged { step: step.saturating_sub(1) })
-            };
         }
         if position == self.capacity {
             let mut index = 0;

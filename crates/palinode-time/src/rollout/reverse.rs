@@ -85,8 +85,8 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
         finite_value(engine.loss.value.value)?;
         let part = |of: fn(&Dual<f64>) -> f64, report: RolloutReport| {
             let Cotangents { state, params: of_params, .. } = &engine.cotangents;
-            let (by_state, by_params) = (parts(state, of), parts(of_params, of));
-            let by_inputs = parts(engine.of_all_inputs(), of);
+            let [by_state, by_params, by_inputs] = [&state[..], of_params, engine.of_all_inputs()]
+                .map(|numbers| numbers.iter().map(of).collect::<Vec<f64>>());
             self.shaped(initial, params, of(&engine.loss.value), [&by_state, &by_params, &by_inputs], report)
         };
         Ok((part(|c| c.value, report.clone())?, part(|c| c.tangent, report)?))
@@ -302,11 +302,6 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
         };
         Ok(Gradient { value, initial, params, inputs, report })
     }
-}
-
-/// One part of each number.
-fn parts(numbers: &[Dual<f64>], of: fn(&Dual<f64>) -> f64) -> Vec<f64> {
-    numbers.iter().map(of).collect()
 }
 
 /// An error if a cotangent is not finite.

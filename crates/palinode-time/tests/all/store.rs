@@ -341,27 +341,6 @@ fn bf16_is_the_nearest_and_even() {
     }
 }
 
-/// A store that gives back what it likes.
-struct Broken(Snapshot);
-
-impl SnapshotStore for Broken {
-    fn put(&mut self, _: u32, _: u64, snapshot: &Snapshot) -> Result<(), SnapshotError> {
-        self.0.copy_from(snapshot);
-        Ok(())
-    }
-    fn get(&mut self, _: u32, _: u64, into: &mut Snapshot) -> Result<(), SnapshotError> {
-        into.copy_from(&self.0);
-        Ok(())
-    }
-    fn free(&mut self, _: u32) {}
-    fn heap_bytes(&self) -> usize {
-        0
-    }
-    fn heap_bytes_for(&self, _: usize, _: usize, _: usize) -> usize {
-        0
-    }
-}
-
 proptest! {
     #![proptest_config(ProptestConfig { cases: cases(256), failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -370,7 +349,10 @@ proptest! {
     fn what_cannot_be_unpacked_is_damaged(
         words in prop_oneof![words(50), prop::collection::vec(prop_oneof![0..300_u64, any::<u64>()], 0..50)],
     ) {
-        let broken = || Broken(Snapshot::from_words(vec![], words.clone()));
+        let broken = || {
+            let mut store = MemoryStore::new();
+            store.put(0, 9, &Snapshot::from_words(vec![], words.clone())).map(|()| store).unwrap()
+        };
         let mut got = Snapshot::new();
         let results = [
             CompressedStore::new(broken()).get(0, 9, &mut got),
@@ -385,12 +367,14 @@ proptest! {
     /// The same for words that were packed and then changed in one place.
     #[test]
     fn what_was_changed_inside_does_no_harm(state in words(5000), at in any::<prop::sample::Index>(), bit in 0..64_u32) {
-        let mut store = CompressedStore::new(Broken(Snapshot::new()));
+        let mut store = CompressedStore::new(MemoryStore::new());
         store.put(0, 9, &Snapshot::from_words(state, vec![1]))?;
-        let mut words = store.store().0.plain().to_vec();
+        let mut words = store.store().view(0, 9).unwrap().1.to_vec();
         let at = at.index(words.len());
         words[at] ^= 1 << bit;
-        let mut store = CompressedStore::new(Broken(Snapshot::from_words(vec![], words)));
+        let mut changed = MemoryStore::new();
+        changed.put(0, 9, &Snapshot::from_words(vec![], words))?;
+        let mut store = CompressedStore::new(changed);
         if let Err(error) = store.get(0, 9, &mut Snapshot::new()) {
             prop_assert!(matches!(error, SnapshotError::Damaged { step: 9, .. }), "{error}");
         }

@@ -243,20 +243,16 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
     /// An error if the live state or the backend's was not planned for.
     #[inline]
     pub(in crate::rollout) fn check_sizes(&self, step: u64) -> Result<(), Error> {
-        if !self.plan.holds || self.sizes().fit(&self.plan.largest) {
-            return Ok(());
-        }
-        Err(outgrown(step))
+        let fits = !self.plan.holds || self.sizes().fit(&self.plan.largest);
+        if fits { Ok(()) } else { Err(outgrown(step)) }
     }
 
     /// The same for a snapshot of so many words, in a store that needs more for snapshots which differ in
     /// size.
     pub(super) fn check_lengths(&self, step: u64, lengths: (usize, usize)) -> Result<(), Error> {
         let PlannedFor { holds, varies, lengths: planned, .. } = self.plan;
-        if !holds || varies || planned.is_none_or(|planned| planned == lengths) {
-            return Ok(());
-        }
-        Err(outgrown(step))
+        let fits = !holds || varies || planned.is_none_or(|planned| planned == lengths);
+        if fits { Ok(()) } else { Err(outgrown(step)) }
     }
 
     /// An error of something that took more than was planned for, with what is held in all and so many bytes
