@@ -19,7 +19,7 @@ fn every_answer_says_its_schema_and_command() {
         "fmt tiny.pal",
         "help grad",
     ] {
-        let (answer, code) = json(&format!("{line}"));
+        let (answer, code) = json(line);
         assert_eq!((&answer["schema"], code), (&Value::from(2), 0), "{line}");
         assert_eq!(answer["command"], line.split(' ').next().unwrap(), "{line}");
     }
@@ -38,7 +38,7 @@ fn every_answer_says_what_it_means() {
         ("loop drag.pal", "pathwise".into(), fixed(&["mark"])),
         ("tape tiny.pal", "pathwise".into(), fixed(&[])),
     ] {
-        let (answer, _) = json(&format!("{line}"));
+        let (answer, _) = json(line);
         assert_eq!(answer["meaning"], meaning, "{line}");
         assert_eq!(answer["held_fixed"]["inputs"], inputs, "{line}: {answer}");
         for field in ["unit", "standard_error"] {
@@ -97,7 +97,7 @@ fn errors_have_a_code_and_a_place() {
         ("grad drag.pal --store vv=keep", "PAL0289", 2, Some(("command line", 1))),
         ("memory kepler.pal --budget 1KiB", "PAL0410", 1, Some(("kepler.pal", 4))),
     ] {
-        let (answer, found) = json(&format!("{line}"));
+        let (answer, found) = json(line);
         assert_eq!(found, exit, "{line}: {answer}");
         assert_eq!(answer["exit"], exit, "{line}");
         assert_eq!(answer["command"], line.split(' ').next().unwrap(), "{line}");

@@ -74,8 +74,8 @@ fn what_plain_numbers_get_right_is_right() {
     assert_eq!((answer.unwrap(), seen.comparisons), (vec![0.0], 1));
 }
 
-/// The larger eigenvalue of [[3, x], [x, 1]] is `2 + sqrt(1 + x^2)`: at 0 it has the derivatives 1, 0 and -3 of
-/// order 2, 3 and 4.
+/// The larger eigenvalue of [[3, x], [x, 1]] is `2 + sqrt(1 + x^2)`: at 0 it has the derivatives 1, 0 and -3
+/// of order 2, 3 and 4.
 #[test]
 fn second_derivatives_of_an_eigenvalue() {
     macro_rules! larger {
