@@ -208,6 +208,19 @@ fn the_book_shows_what_happens() {
     }
 }
 
+/// Every command has an example in the book.
+#[test]
+fn the_book_shows_every_command() {
+    let (help, _) = palinode(&package(), &["--help".to_string()]);
+    let book = fs::read_to_string(package().join("../../docs/book/command.md")).unwrap();
+    let names = help.split("Commands:\n").nth(1).unwrap().lines().take_while(|line| line.starts_with("  "));
+    let missing: Vec<&str> = names
+        .filter_map(|line| line.split_whitespace().next())
+        .filter(|name| !book.contains(&format!("palinode {name}")))
+        .collect();
+    assert!(missing.is_empty() && help.contains("  grad "), "command.md does not show {missing:?}");
+}
+
 /// The codes in a text, each after one of these words.
 fn codes(text: &str, before: &str) -> BTreeSet<String> {
     let word = format!("{before}PAL0");

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`compile`] | source -> [`Model`], or everything that is wrong with it |
 //! | [`format`](format()) | source -> the same source, laid out |
+//! | [`functions`] | the names of the language's functions |
 //! | [`ssa`](ssa()) | source -> each line with the single assignments it became |
 //!
 //! The language is described in the book, `docs/book/language.md`. Nothing here reads files or knows the
@@ -19,6 +20,7 @@ mod syntax;
 mod units;
 
 pub use format::format;
+pub use lower::functions;
 pub use ssa::{SsaLine, ssa};
 pub use units::Unit;
 

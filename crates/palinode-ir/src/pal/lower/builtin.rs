@@ -174,8 +174,8 @@ pub(super) fn exists(name: &str) -> bool {
     FUNCTIONS.iter().any(|function| function.0 == name) || row(name).is_some()
 }
 
-/// The names of all functions.
-pub(super) fn all() -> impl Iterator<Item = &'static str> {
+/// The names of all functions of the language, some of which are different names of one.
+pub fn functions() -> impl Iterator<Item = &'static str> {
     let rows = rules::Row::ALL.iter().map(|row| row.name()).filter(|name| row(name).is_some());
     FUNCTIONS.iter().map(|function| function.0).chain(ALIASES.iter().map(|alias| alias.0)).chain(rows)
 }

@@ -73,7 +73,7 @@ impl Body<'_, '_> {
         let mut problem =
             Diagnostic::error("PAL0206", name.span, format!("there is no function `{}`", name.text));
         let variable = self.scopes.iter().any(|scope| scope.contains_key(&name.text));
-        let mut candidates: Vec<&str> = builtin::all().collect();
+        let mut candidates: Vec<&str> = builtin::functions().collect();
         candidates.extend(self.module.source_of.keys().map(|name| &**name));
         problem.help = if variable {
             Some(format!("`{0}` is a variable: an element is `{0}[i]`, a product `{0} * (...)`", name.text))

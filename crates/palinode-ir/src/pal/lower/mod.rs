@@ -31,6 +31,8 @@ mod stmt;
 mod value;
 mod view;
 
+pub use builtin::functions;
+
 use super::names::Mentions;
 use super::syntax::ast::{Annotation, Function, Stmt, StmtKind};
 use super::{Argument, Output};
