@@ -166,7 +166,7 @@ pub(super) struct FusedResult {
 }
 
 /// A function as the interpreter runs it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct FunctionCode {
     pub(super) name: Arc<str>,
     pub(super) code: Vec<Ins>,

@@ -44,24 +44,10 @@ impl<'a> Lower<'a> {
         let name = |&param: &Value| function.name_of(param).cloned().unwrap_or_else(|| "_".into());
         let out = FunctionCode {
             name: Arc::clone(&function.name),
-            code: Vec::new(),
-            spans: Vec::new(),
-            sizes: [0; 4],
             registers: Registers::of(function),
-            params: Vec::new(),
             param_types: function.param_types(),
             param_names: params.iter().map(name).collect(),
-            results: Vec::new(),
-            first_constants: [0; 3],
-            real_constants: Vec::new(),
-            int_constants: Vec::new(),
-            bool_constants: Vec::new(),
-            generals: Vec::new(),
-            calls: Vec::new(),
-            fused: Vec::new(),
-            sweeps: Vec::new(),
-            lists: Vec::new(),
-            whiles: Vec::new(),
+            ..FunctionCode::default()
         };
         let slots = vec![None; function.values.len()];
         let mut lower = Lower { function, slots, out, spare: [None; 4], span: Span::NONE };

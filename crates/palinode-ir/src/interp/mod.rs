@@ -20,7 +20,8 @@
 //! decisions there, pivoting and other choices inside kernels are not; a run does not use the native stack
 //! for calls. Results of kind `f32` are rounded after every operation; a reduction, a product or a
 //! decomposition is one operation. Every byte of an array is counted, and none beyond [`Limits::budget`] is
-//! taken; how much memory a run takes depends on lengths, numbers of rounds and branches, never on other numbers.
+//! taken; how much memory a run takes depends on lengths, numbers of rounds and branches, never on other
+//! numbers.
 
 mod access;
 mod array_ops;

@@ -89,8 +89,8 @@ impl core::hash::Hash for Literal {
     }
 }
 
-/// How many snapshots of a loop its reverse sweep may keep at once. A loop that has such a limit keeps no residuals
-/// of its rounds: reverse mode makes an [`Op::Sweep`] of it.
+/// How many snapshots of a loop its reverse sweep may keep at once. A loop that has such a limit keeps no
+/// residuals of its rounds: reverse mode makes an [`Op::Sweep`] of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Keep {
     /// So many, the initial one included; 0 counts as 1.
@@ -206,9 +206,9 @@ pub enum Op {
         keep: Option<Keep>,
     },
     /// `(n, initial state..., initial cotangents...)` and two blocks, `advance (k, state...)` and
-    /// `back (k, state..., cotangents...)`: the reverse sweep through a loop of which nothing was kept. With `x`
-    /// the state, `x[k + 1] = advance(k, x[k])`; then `c = back(k, x[k], c)` for `k` from `n - 1` down to 0.
-    /// Gives the last `c`. How often a state is computed again depends on `keep`; the result does not. A
+    /// `back (k, state..., cotangents...)`: reverses a loop of which nothing was kept. With `x` the state,
+    /// `x[k + 1] = advance(k, x[k])`; then `c = back(k, x[k], c)` for `k` from `n - 1` down to 0. Gives the
+    /// last `c`. How often a state is computed again depends on `keep`; the result does not. A
     /// negative `n` counts as 0.
     Sweep {
         /// How many snapshots are kept at once.

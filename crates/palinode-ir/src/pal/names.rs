@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 /// The names that are assigned in a block and not defined there, in alphabetical order. Names of views
-/// defined in the block count as the names that they are views of. Of each, whether it is assigned as a whole,
-/// so that its lengths may change.
+/// defined in the block count as the names that they are views of. Of each, whether it is assigned as a
+/// whole, so that its lengths may change.
 pub(crate) fn assigned(block: &Block) -> BTreeMap<Arc<str>, bool> {
     let mut scan = AssignedScan { locals: vec![BTreeMap::new()], found: BTreeMap::new() };
     scan.block(block);

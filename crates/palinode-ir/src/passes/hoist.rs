@@ -149,17 +149,15 @@ impl Hoist<'_> {
     }
 
     fn bound(&mut self, inst: &Inst) {
-        let range = if let Op::Const(Literal::Int(number)) = inst.op {
-            (number, number)
-        } else if let Op::Const(Literal::Real(number)) = inst.op {
-            self.divisors[inst.results[0].index()] = (1e-100..1e100).contains(&number.abs());
-            return;
-        } else if let Op::Dim(_) = inst.op {
-            (0, MAX_LENGTH)
-        } else if let Op::Int(op) = inst.op {
-            self.range_of(op, &inst.args).unwrap_or(ANY)
-        } else {
-            return;
+        let range = match inst.op {
+            Op::Const(Literal::Int(number)) => (number, number),
+            Op::Const(Literal::Real(number)) => {
+                self.divisors[inst.results[0].index()] = (1e-100..1e100).contains(&number.abs());
+                return;
+            }
+            Op::Dim(_) => (0, MAX_LENGTH),
+            Op::Int(op) => self.range_of(op, &inst.args).unwrap_or(ANY),
+            _ => return,
         };
         self.ranges[inst.results[0].index()] = range;
     }

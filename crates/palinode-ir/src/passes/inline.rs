@@ -36,9 +36,7 @@ pub(super) fn inlined(program: Program) -> Program {
                 sites[callee.index()] += 1;
             }
         });
-    }
-    // The body of a tangent rule must stay where it is, too.
-    for function in &program.functions {
+        // The body of a tangent rule must stay where it is, too.
         function.tangent_rule.iter().for_each(|rule| sites[rule.index()] += 1);
     }
     let mut sizes: Vec<usize> = program.functions.iter().map(|function| function.body.size()).collect();

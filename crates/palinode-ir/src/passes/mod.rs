@@ -146,8 +146,8 @@ pub fn simplify(program: &Program) -> Program {
 }
 
 /// The program as transforms want it: no calls that can be inlined, no fused operations, nothing dead,
-/// invariants outside their loops (a number of rounds that never changes saves offsets), reads before the updates
-/// that consume their array.
+/// invariants outside their loops (a number of rounds that never changes saves offsets), reads before the
+/// updates that consume their array.
 pub(crate) fn prepared(program: Program) -> Program {
     let mut program = inline::inlined(program);
     program.functions.iter_mut().for_each(fuse::unfuse_function);

@@ -9,7 +9,6 @@ use crate::plan::fit::Searched;
 use crate::plan::{FitError, FittedGradient, rematerialize};
 use crate::program::Program;
 use crate::transform::{Choice, Recompute, Rounds, Storage};
-use crate::types::Elem;
 
 /// The bytes of a number that is computed with.
 pub(super) const REAL: usize = size_of::<f64>();
@@ -41,9 +40,7 @@ impl Target<'_> {
         let mut may_tie = false;
         for function in &self.program.functions {
             function.body.for_each_inst(&mut |inst| {
-                let is_real = |elem| matches!(elem, Elem::F64 | Elem::F32);
-                let compares = matches!(inst.op, Op::Compare(_))
-                    && inst.args.iter().any(|&arg| is_real(function.ty(arg).elem));
+                let compares = matches!(inst.op, Op::Compare(_)) && function.ty(inst.args[0]).is_real();
                 may_tie |= compares || matches!(inst.op, Op::Linalg(Linalg::SymmetricEigen | Linalg::Svd));
             });
         }

@@ -226,7 +226,8 @@ pub struct Prediction {
     pub shapes: BTreeMap<(FuncId, Value), Vec<u64>>,
     /// Loops that keep something in each round.
     pub growth: Vec<Growth>,
-    /// Loops that keep some snapshots and compute the other states again; of one that runs several times, the most.
+    /// Loops that keep some snapshots and compute the other states again; of one that runs several times, the
+    /// most.
     pub snapshots: Vec<Snapshots>,
     /// Updates that copy.
     pub copies: Vec<Copied>,
@@ -235,8 +236,8 @@ pub struct Prediction {
 /// Predicts the memory of a run with inputs of these shapes, on numbers of `real_bytes` bytes (8 for `f64`).
 ///
 /// # Errors
-/// If a length, a number of rounds or the depth of a recursion depends on data, or if the inputs are not what the
-/// program takes.
+/// If a length, a number of rounds or the depth of a recursion depends on data, or if the inputs are not what
+/// the program takes.
 pub fn predict<R>(
     program: &Program,
     inputs: &[Datum<R>],

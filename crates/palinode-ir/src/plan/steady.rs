@@ -2,8 +2,8 @@
 //!
 //! Two questions. Of the walk ([`Round`]): did two rounds allocate the same, did what they carry change by
 //! the same, and is it arranged in memory the same way afterwards? Of the text ([`courses`]): does nothing
-//! that depends on the round's number decide a length, a number of rounds or a branch, and are the integers that go
-//! from round to round sums of each other and of constant multiples?
+//! that depends on the round's number decide a length, a number of rounds or a branch, and are the integers
+//! that go from round to round sums of each other and of constant multiples?
 //!
 //! Then every later round is like these. For the memory that is clear: a round finds the same arrangement
 //! and takes the same decisions. For integers: let *d* be how much each changed. A linear round turns *d*

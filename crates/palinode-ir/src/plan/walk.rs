@@ -2,8 +2,8 @@
 //!
 //! Input: a program, the shapes of its inputs, and how to find out what depends on data: from the events of a
 //! real run, or not at all. Output: peak bytes, what is live at the peak, and the copies that remain. It
-//! follows the memory model that `interp` states, so for the same numbers of rounds it predicts a real run exactly,
-//! allocation by allocation.
+//! follows the memory model that `interp` states, so for the same numbers of rounds it predicts a real run
+//! exactly, allocation by allocation.
 //!
 //! A `for` whose rounds are alike is not walked to its end (`loops.rs`): three rounds, a jump that lets the
 //! logs grow, and the last round (`steady.rs` says when). A branch on data without a record is walked both

@@ -3,9 +3,9 @@
 use crate::op::{Keep, Op};
 use crate::program::{Block, Inst, Program};
 
-/// The same program with other limits: `keep` says for each loop what its reverse sweep may keep, `None` for a log
-/// of every round. Values do not change, and gradients neither, bit by bit: only how much is kept and how
-/// much is computed again.
+/// The same program with other limits: `keep` says for each loop what its reverse sweep may keep, `None` for
+/// a log of every round. Values do not change, and gradients neither, bit by bit: only how much is kept and
+/// how much is computed again.
 ///
 /// ```
 /// use palinode_ir::interp::{Datum, run};

@@ -42,7 +42,7 @@ mod unsweep;
 use std::sync::Arc;
 
 use crate::builder::FunctionBuilder;
-use crate::op::{FuncId, Op};
+use crate::op::{FuncId, Narrow, Op};
 use crate::passes;
 
 use crate::checked::verified;
@@ -139,16 +139,10 @@ impl TransformError {
 
 fn check_wrt(program: &Program, wrt: &[usize]) -> Result<(), TransformError> {
     linear::check_rules(program)?;
-    let mut narrowed = None;
-    for function in &program.functions {
-        function.body.for_each_inst(&mut |inst| {
-            if let Op::Unpack(_) = inst.op {
-                narrowed = Some(inst.op.name());
-            }
-        });
-    }
-    if let Some(op) = narrowed {
-        return Err(TransformError::Narrowed { op });
+    for op in Narrow::ALL.map(Op::Unpack) {
+        if program.count(|inst| inst.op == op) > 0 {
+            return Err(TransformError::Narrowed { op: op.name() });
+        }
     }
     let main = program.main();
     let count = main.body.params.len();

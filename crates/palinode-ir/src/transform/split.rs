@@ -11,9 +11,9 @@
 //! body is asked which of its own known values the linear body used. What is cheap is computed again; the
 //! rest is appended, once per round, to a log (one for each such value), which is threaded through the
 //! enclosing loops of the known half and read by position in the linear half. A branch gives such values as
-//! further results instead. The position is the round's number; in an inner loop, counted over all
-//! rounds: by multiplication where the inner number of rounds never changes, else from an offset that the outer
-//! loop keeps.
+//! further results instead. The position is the round's number; in an inner loop, counted over all rounds: by
+//! multiplication where the inner number of rounds never changes, else from an offset that the outer loop
+//! keeps.
 //!
 //! Invariants: known values keep their numbers; the linear half never changes a log; a residual is never an
 //! array that is consumed, unless the linear half needs all its elements.

@@ -10,7 +10,8 @@ use crate::transform::residual::Plan;
 use crate::transform::split::{Around, Cotangents, KnownHalf, Splitter, Thread};
 use crate::types::Type;
 
-/// The cotangents of the reverse sweep through a loop: of the carried values at `with`, then of `captured` ones.
+/// The cotangents of the reverse sweep through a loop: of the carried values at `with`, then of `captured`
+/// ones.
 pub(crate) struct WayBack {
     with: Vec<usize>,
     captured: Vec<Value>,
@@ -51,8 +52,8 @@ impl Splitter<'_> {
         self.leave_way_back(inst, way, cotangents);
     }
 
-    /// The cotangents with which the reverse sweep through a loop starts, and names for them in its rounds and
-    /// after it.
+    /// The cotangents with which the reverse sweep through a loop starts, and names for them in its rounds
+    /// and after it.
     pub(crate) fn way_back(&mut self, inst: &Inst, cotangents: &mut Cotangents) -> WayBack {
         let (_, carried, body) = carried(inst);
         let with: Vec<usize> = (0..carried.len()).filter(|&at| self.flows(carried[at])).collect();

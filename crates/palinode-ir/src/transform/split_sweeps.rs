@@ -1,7 +1,7 @@
 //! Loops that keep no residuals: the known half runs the loop as it is, the linear half is a sweep.
 //!
-//! Input: a loop with a limit of how much its reverse sweep may keep. Output: the loop itself, which counts its
-//! rounds if it is a `while`; and an [`Op::Sweep`] from the initial known values, whose `advance` is the
+//! Input: a loop with a limit of how much its reverse sweep may keep. Output: the loop itself, which counts
+//! its rounds if it is a `while`; and an [`Op::Sweep`] from the initial known values, whose `advance` is the
 //! known body, and whose `back` is the known body followed by the transposed linear body. What the transposed
 //! body needs of the known one is in scope there, so nothing is logged; loops inside the body have logs of
 //! their own that last for one round.

@@ -39,7 +39,7 @@ fn alone(op: &Op, types: &[Type]) -> Option<Program> {
 }
 
 /// Calls `f` with every operation and every list of operands that it takes, as a program.
-fn each(mut f: impl FnMut(&Op, &[Type], &Program)) {
+pub(crate) fn each(mut f: impl FnMut(&Op, &[Type], &Program)) {
     for op in operations() {
         let mut lists: Vec<Vec<Type>> = vec![Vec::new()];
         for _ in 0..=4 {

@@ -424,7 +424,7 @@ fn the_words_of_equations_stay_names() {
 }
 
 #[test]
-fn the_search_keeps_nothing_for_the_way_back() {
+fn the_search_keeps_nothing_for_the_reverse_sweep() {
     // A thousand rounds of Picard, and three: the reverse takes the same memory.
     let source = |factor: f64| {
         format!(

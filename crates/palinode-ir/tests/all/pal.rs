@@ -166,7 +166,8 @@ fn loops() {
     );
     // The inner loop's number of rounds is the variable that it changes.
     gives("var s = 3\n for i in 0..3 { for j in 0..s { s += 1 } }\n output s", &[24.0]);
-    // Parallel moves: a cycle of three needs a spare register; two cycles share it, with copies of what moves.
+    // Parallel moves: a cycle of three needs a spare register; two cycles share it, with copies of what
+    // moves.
     gives("var a, b = 0, 1\n for i in 0..10 { a, b = b, a + b }\n output a\n output b", &[55.0, 89.0]);
     gives(
         "var a, b, c = 0, 1, 2\n for i in 0..10 { a, b, c = b, c, a }\n output a\n output b\n output c",

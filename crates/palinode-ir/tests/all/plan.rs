@@ -11,6 +11,7 @@ use palinode_ir::{Narrow, Op, interp, pal, passes, transform, verify};
 
 use crate::agree::{flat, run_on};
 use crate::pal::defaults as given;
+use crate::peak::bits;
 use crate::random::Random;
 use crate::random::generate::source;
 use crate::random_programs::{compiled, from_environment};
@@ -261,7 +262,6 @@ fn in_place_and_copied_arrays_give_the_same_bits() {
             let in_place = Code::new(&program).run_with_stats(&case.inputs, &limits);
             let copied = Code::always_copying(&program).run_with_stats(&case.inputs, &limits);
             let (Ok((found, few)), Ok((expected, many))) = (in_place, copied) else { continue };
-            let bits = |data: &[Datum<f64>]| -> Vec<u64> { flat(data).iter().map(|x| x.to_bits()).collect() };
             assert_eq!(bits(&found), bits(&expected), "{}", source(seed).text());
             assert!(few.elements_copied <= many.elements_copied);
             compared += 1;

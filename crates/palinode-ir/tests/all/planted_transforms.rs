@@ -155,91 +155,68 @@ fn cleared_too_early(block: &mut Block) -> bool {
     false
 }
 
+const fn linear(name: &'static str, rewrite: Rewrite) -> (&'static str, Spoil) {
+    (name, Spoil::Linear(rewrite))
+}
+
 const BUGS: &[(&str, Spoil)] = &[
-    (
-        "an overwritten element's cotangent is not cleared",
-        Spoil::Linear(|f, inst| match &inst.op {
-            Op::Write(axes) if is_single(axes) => becomes(f, inst, inst.args[0]),
-            _ => None,
-        }),
-    ),
+    linear("an overwritten element's cotangent is not cleared", |f, inst| match &inst.op {
+        Op::Write(axes) if is_single(axes) => becomes(f, inst, inst.args[0]),
+        _ => None,
+    }),
     ("it is cleared before it is read", Spoil::Block(cleared_too_early)),
-    (
-        "the reverse loop runs a round less",
-        Spoil::Linear(|f, inst| {
-            if !is_loop(inst) {
-                return None;
-            }
-            let (one, constant) = constant(f, Literal::Int(1));
-            let n = f.fresh(Type::INT, None);
-            let less = Inst::new(Op::Int(IntOp::Sub), vec![inst.args[0], one], vec![n], inst.span);
-            let mut inst = inst.clone();
-            inst.args[0] = n;
-            Some(vec![constant, less, inst])
-        }),
-    ),
-    (
-        "the reverse loop runs the wrong way round",
-        Spoil::Linear(|_, inst| match inst.op {
-            Op::For { descending, keep } => with_op(inst, Op::For { descending: !descending, keep }),
-            _ => None,
-        }),
-    ),
-    (
-        "a contribution to an element replaces the others",
-        Spoil::Linear(|_, inst| match &inst.op {
-            Op::AddAt(axes) if is_single(axes) => with_op(inst, Op::Write(axes.clone())),
-            _ => None,
-        }),
-    ),
-    (
-        "what was accumulated is lost",
-        Spoil::Linear(|f, inst| match &inst.op {
-            Op::Map(rule) if rule.row == Row::Add && f.ty(inst.args[1]) == f.ty(inst.results[0]) => {
-                becomes(f, inst, inst.args[1])
-            }
-            _ => None,
-        }),
-    ),
-    (
-        "a further contribution is lost",
-        Spoil::Linear(|f, inst| match &inst.op {
-            Op::Map(rule) if rule.row == Row::Add && f.ty(inst.args[0]) == f.ty(inst.results[0]) => {
-                becomes(f, inst, inst.args[0])
-            }
-            _ => None,
-        }),
-    ),
-    (
-        "a sign is forgotten",
-        Spoil::Linear(|f, inst| match &inst.op {
-            Op::Map(rule) if rule.row == Row::Negate => becomes(f, inst, inst.args[0]),
-            _ => None,
-        }),
-    ),
-    (
-        "a residual is read one place off",
-        Spoil::Linear(|f, inst| {
-            if !reads_log(f, inst) {
-                return None;
-            }
-            let (one, first) = constant(f, Literal::Int(1));
-            let (none, second) = constant(f, Literal::Int(0));
-            let (less, at) = (f.fresh(Type::INT, None), f.fresh(Type::INT, None));
-            let sub = Inst::new(Op::Int(IntOp::Sub), vec![inst.args[1], one], vec![less], inst.span);
-            let max = Inst::new(Op::Int(IntOp::Max), vec![less, none], vec![at], inst.span);
-            Some(vec![first, second, sub, max, Inst { args: vec![inst.args[0], at].into(), ..inst.clone() }])
-        }),
-    ),
-    (
-        "a residual is dropped",
-        Spoil::Linear(|f, inst| {
-            let is_real = f.ty(inst.results[0]) == Type::REAL;
-            (is_real && reads_log(f, inst)).then(|| {
-                vec![Inst::new(Op::Const(Literal::Real(0.0)), Vec::new(), inst.results.clone(), inst.span)]
-            })
-        }),
-    ),
+    linear("the reverse loop runs a round less", |f, inst| {
+        if !is_loop(inst) {
+            return None;
+        }
+        let (one, constant) = constant(f, Literal::Int(1));
+        let n = f.fresh(Type::INT, None);
+        let less = Inst::new(Op::Int(IntOp::Sub), vec![inst.args[0], one], vec![n], inst.span);
+        let mut inst = inst.clone();
+        inst.args[0] = n;
+        Some(vec![constant, less, inst])
+    }),
+    linear("the reverse loop runs the wrong way round", |_, inst| match inst.op {
+        Op::For { descending, keep } => with_op(inst, Op::For { descending: !descending, keep }),
+        _ => None,
+    }),
+    linear("a contribution to an element replaces the others", |_, inst| match &inst.op {
+        Op::AddAt(axes) if is_single(axes) => with_op(inst, Op::Write(axes.clone())),
+        _ => None,
+    }),
+    linear("what was accumulated is lost", |f, inst| match &inst.op {
+        Op::Map(rule) if rule.row == Row::Add && f.ty(inst.args[1]) == f.ty(inst.results[0]) => {
+            becomes(f, inst, inst.args[1])
+        }
+        _ => None,
+    }),
+    linear("a further contribution is lost", |f, inst| match &inst.op {
+        Op::Map(rule) if rule.row == Row::Add && f.ty(inst.args[0]) == f.ty(inst.results[0]) => {
+            becomes(f, inst, inst.args[0])
+        }
+        _ => None,
+    }),
+    linear("a sign is forgotten", |f, inst| match &inst.op {
+        Op::Map(rule) if rule.row == Row::Negate => becomes(f, inst, inst.args[0]),
+        _ => None,
+    }),
+    linear("a residual is read one place off", |f, inst| {
+        if !reads_log(f, inst) {
+            return None;
+        }
+        let (one, first) = constant(f, Literal::Int(1));
+        let (none, second) = constant(f, Literal::Int(0));
+        let (less, at) = (f.fresh(Type::INT, None), f.fresh(Type::INT, None));
+        let sub = Inst::new(Op::Int(IntOp::Sub), vec![inst.args[1], one], vec![less], inst.span);
+        let max = Inst::new(Op::Int(IntOp::Max), vec![less, none], vec![at], inst.span);
+        Some(vec![first, second, sub, max, Inst { args: vec![inst.args[0], at].into(), ..inst.clone() }])
+    }),
+    linear("a residual is dropped", |f, inst| {
+        let is_real = f.ty(inst.results[0]) == Type::REAL;
+        (is_real && reads_log(f, inst)).then(|| {
+            vec![Inst::new(Op::Const(Literal::Real(0.0)), Vec::new(), inst.results.clone(), inst.span)]
+        })
+    }),
     // The known loop keeps the next value of a carried variable instead of the present one.
     (
         "a residual is kept too late",
@@ -263,131 +240,95 @@ const BUGS: &[(&str, Spoil)] = &[
             any.then(|| vec![inst])
         }),
     ),
-    (
-        "the cotangent of a loop's result is lost",
-        Spoil::Linear(|f, inst| {
-            if !is_loop(inst) || f.ty(*inst.args.get(1)?) != Type::REAL {
-                return None;
-            }
-            let (zero, constant) = constant(f, Literal::Real(0.0));
+    linear("the cotangent of a loop's result is lost", |f, inst| {
+        if !is_loop(inst) || f.ty(*inst.args.get(1)?) != Type::REAL {
+            return None;
+        }
+        let (zero, constant) = constant(f, Literal::Real(0.0));
+        let mut inst = inst.clone();
+        inst.args[1] = zero;
+        Some(vec![constant, inst])
+    }),
+    linear("an accumulator forgets the rounds before", |f, inst| {
+        let (&last, true) = (inst.args.last()?, is_loop(inst) && inst.args.len() > 2) else {
+            return None;
+        };
+        if f.ty(last) != Type::REAL {
+            return None;
+        }
+        let mut inst = inst.clone();
+        let param = *inst.blocks[0].params.last()?;
+        inst.blocks[0].substitute(&HashMap::from([(param, last)]));
+        Some(vec![inst])
+    }),
+    linear("the sides of a choice are swapped", |_, inst| {
+        let args = || vec![inst.args[0], inst.args[2], inst.args[1]];
+        (inst.op == Op::Select).then(|| vec![Inst { args: args().into(), ..inst.clone() }])
+    }),
+    linear("the branches are swapped", |_, inst| {
+        (inst.op == Op::If).then(|| {
             let mut inst = inst.clone();
-            inst.args[1] = zero;
-            Some(vec![constant, inst])
-        }),
-    ),
-    (
-        "an accumulator forgets the rounds before",
-        Spoil::Linear(|f, inst| {
-            let (&last, true) = (inst.args.last()?, is_loop(inst) && inst.args.len() > 2) else {
-                return None;
-            };
-            if f.ty(last) != Type::REAL {
-                return None;
-            }
-            let mut inst = inst.clone();
-            let param = *inst.blocks[0].params.last()?;
-            inst.blocks[0].substitute(&HashMap::from([(param, last)]));
-            Some(vec![inst])
-        }),
-    ),
-    (
-        "the sides of a choice are swapped",
-        Spoil::Linear(|_, inst| {
-            let args = || vec![inst.args[0], inst.args[2], inst.args[1]];
-            (inst.op == Op::Select).then(|| vec![Inst { args: args().into(), ..inst.clone() }])
-        }),
-    ),
-    (
-        "the branches are swapped",
-        Spoil::Linear(|_, inst| {
-            (inst.op == Op::If).then(|| {
-                let mut inst = inst.clone();
-                inst.blocks.swap(0, 1);
-                vec![inst]
-            })
-        }),
-    ),
-    (
-        "a sum's cotangent goes to one element",
-        Spoil::Linear(|f, inst| match &inst.op {
-            Op::Broadcast(axes) if axes.is_empty() && f.ty(inst.results[0]) == Type::array(Elem::F64, 1) => {
-                let (zero, first) = constant(f, Literal::Real(0.0));
-                let (at, second) = constant(f, Literal::Int(0));
-                let filled = f.fresh(f.ty(inst.results[0]), None);
-                let fill = Inst {
-                    args: vec![zero, inst.args[1]].into(),
-                    results: vec![filled].into(),
-                    ..inst.clone()
-                };
-                let write = Op::Write(vec![Axis::At]);
-                let set = Inst::new(write, vec![filled, inst.args[0], at], inst.results.clone(), inst.span);
-                Some(vec![first, second, fill, set])
-            }
-            _ => None,
-        }),
-    ),
-    (
-        "a product is transposed the wrong way",
-        Spoil::Linear(|f, inst| match inst.op {
-            Op::MatMul { a_transposed, b_transposed, strong } if f.ty(inst.args[0]).rank == 2 => {
-                with_op(inst, Op::MatMul { a_transposed: !a_transposed, b_transposed, strong })
-            }
-            _ => None,
-        }),
-    ),
-    (
-        "an outer product is swapped",
-        Spoil::Linear(|_, inst| {
-            let args = || vec![inst.args[1], inst.args[0]];
-            (matches!(inst.op, Op::Outer { .. })).then(|| vec![Inst { args: args().into(), ..inst.clone() }])
-        }),
-    ),
-    (
-        "a system is solved untransposed",
-        Spoil::Linear(|_, inst| match inst.op {
-            Op::Linalg(Linalg::SolveTriangular { lower, transposed: true }) => {
-                with_op(inst, Op::Linalg(Linalg::SolveTriangular { lower, transposed: false }))
-            }
-            _ => None,
-        }),
-    ),
-    (
-        "a partial is squared",
-        Spoil::Linear(|f, inst| match &inst.op {
-            Op::Map(rule) if rule.row == Row::StrongMul => {
-                let square = f.fresh(f.ty(inst.args[1]), None);
-                let args = vec![inst.args[1], inst.args[1]];
-                let first = Inst::new(Op::rule(Row::Multiply), args, vec![square], inst.span);
-                Some(vec![first, Inst { args: vec![inst.args[0], square].into(), ..inst.clone() }])
-            }
-            _ => None,
-        }),
-    ),
-    (
-        "a concatenation is cut in the wrong place",
-        Spoil::Linear(|f, inst| match &inst.op {
-            Op::Read(axes) if axes[..] == [Axis::Range] => {
-                let (none, constant) = constant(f, Literal::Int(0));
-                let mut args = inst.args.clone();
-                args[1] = none;
-                Some(vec![constant, Inst { args, ..inst.clone() }])
-            }
-            _ => None,
-        }),
-    ),
-    (
-        "a repeated value gets a mean",
-        Spoil::Linear(|f, inst| match &inst.op {
-            Op::Reduce(Reduction::Sum, _) => {
-                let sum = f.fresh(f.ty(inst.results[0]), None);
-                let (third, constant) = constant(f, Literal::Real(1.0 / 3.0));
-                let divide = Op::rule(Row::Multiply);
-                let scaled = Inst::new(divide, vec![sum, third], inst.results.clone(), inst.span);
-                Some(vec![constant, Inst { results: vec![sum].into(), ..inst.clone() }, scaled])
-            }
-            _ => None,
-        }),
-    ),
+            inst.blocks.swap(0, 1);
+            vec![inst]
+        })
+    }),
+    linear("a sum's cotangent goes to one element", |f, inst| match &inst.op {
+        Op::Broadcast(axes) if axes.is_empty() && f.ty(inst.results[0]) == Type::array(Elem::F64, 1) => {
+            let (zero, first) = constant(f, Literal::Real(0.0));
+            let (at, second) = constant(f, Literal::Int(0));
+            let filled = f.fresh(f.ty(inst.results[0]), None);
+            let fill =
+                Inst { args: vec![zero, inst.args[1]].into(), results: vec![filled].into(), ..inst.clone() };
+            let write = Op::Write(vec![Axis::At]);
+            let set = Inst::new(write, vec![filled, inst.args[0], at], inst.results.clone(), inst.span);
+            Some(vec![first, second, fill, set])
+        }
+        _ => None,
+    }),
+    linear("a product is transposed the wrong way", |f, inst| match inst.op {
+        Op::MatMul { a_transposed, b_transposed, strong } if f.ty(inst.args[0]).rank == 2 => {
+            with_op(inst, Op::MatMul { a_transposed: !a_transposed, b_transposed, strong })
+        }
+        _ => None,
+    }),
+    linear("an outer product is swapped", |_, inst| {
+        let args = || vec![inst.args[1], inst.args[0]];
+        (matches!(inst.op, Op::Outer { .. })).then(|| vec![Inst { args: args().into(), ..inst.clone() }])
+    }),
+    linear("a system is solved untransposed", |_, inst| match inst.op {
+        Op::Linalg(Linalg::SolveTriangular { lower, transposed: true }) => {
+            with_op(inst, Op::Linalg(Linalg::SolveTriangular { lower, transposed: false }))
+        }
+        _ => None,
+    }),
+    linear("a partial is squared", |f, inst| match &inst.op {
+        Op::Map(rule) if rule.row == Row::StrongMul => {
+            let square = f.fresh(f.ty(inst.args[1]), None);
+            let args = vec![inst.args[1], inst.args[1]];
+            let first = Inst::new(Op::rule(Row::Multiply), args, vec![square], inst.span);
+            Some(vec![first, Inst { args: vec![inst.args[0], square].into(), ..inst.clone() }])
+        }
+        _ => None,
+    }),
+    linear("a concatenation is cut in the wrong place", |f, inst| match &inst.op {
+        Op::Read(axes) if axes[..] == [Axis::Range] => {
+            let (none, constant) = constant(f, Literal::Int(0));
+            let mut args = inst.args.clone();
+            args[1] = none;
+            Some(vec![constant, Inst { args, ..inst.clone() }])
+        }
+        _ => None,
+    }),
+    linear("a repeated value gets a mean", |f, inst| match &inst.op {
+        Op::Reduce(Reduction::Sum, _) => {
+            let sum = f.fresh(f.ty(inst.results[0]), None);
+            let (third, constant) = constant(f, Literal::Real(1.0 / 3.0));
+            let divide = Op::rule(Row::Multiply);
+            let scaled = Inst::new(divide, vec![sum, third], inst.results.clone(), inst.span);
+            Some(vec![constant, Inst { results: vec![sum].into(), ..inst.clone() }, scaled])
+        }
+        _ => None,
+    }),
 ];
 
 thread_local! {

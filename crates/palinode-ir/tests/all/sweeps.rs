@@ -15,10 +15,6 @@ use palinode_ir::plan::{FitError, PlanError, fit_gradient, predict};
 use palinode_ir::transform::{self, Storage, keeping};
 use palinode_ir::{Keep, Op, Program, pal, passes, text};
 
-fn compiled_source(source: &str) -> Program {
-    compile(source).program
-}
-
 fn limited(program: &Program, keep: Keep) -> Program {
     keeping(program, &|_| Some(keep))
 }
@@ -139,7 +135,7 @@ fn gradients_have_the_same_bits_by_hand() {
 fn closed_forms_hold() {
     let source =
         "param a = 0.99\nparam b = 0.5\nparam x0 = 2\nvar x = x0\nfor k in 0..1000 { x = a * x + b }\nloss x";
-    let program = limited(&compiled_source(source), Keep::Snapshots(5));
+    let program = limited(&compile(source).program, Keep::Snapshots(5));
     let gradient = transform::value_and_grad(&program, &[0, 1, 2]).unwrap();
     let (a, b, x0, t) = (0.99_f64, 0.5, 2.0, 1000);
     let inputs = [a, b, x0].map(Datum::real);
@@ -174,7 +170,7 @@ fn the_plan_knows_the_peak_of_short_and_long_sweeps() {
     ];
     for (source, inputs) in cases {
         let wrt: Vec<usize> = (0..inputs.len()).collect();
-        let program = compiled_source(source);
+        let program = compile(source).program;
         for n in [0, 1, 2, 3, 7, 8, 9, 64, 100, 300] {
             let mut inputs = inputs.clone();
             inputs.push(Datum::int(n));
@@ -202,7 +198,7 @@ fn a_sweep_of_a_million_rounds_is_planned_at_once() {
     let source =
         "param x0: [3] = [1, 1, 1]\nvar x = x0\nfor k in 0..1000000 { x = sin(x) + 0.1 }\nloss s = sum(x)";
     let gradient =
-        transform::value_and_grad(&limited(&compiled_source(source), Keep::Snapshots(100)), &[0]).unwrap();
+        transform::value_and_grad(&limited(&compile(source).program, Keep::Snapshots(100)), &[0]).unwrap();
     let plan = predict(&gradient, &[Datum::vector(vec![1.0; 3])], 8).unwrap();
     assert!(plan.exact && plan.peak > 2400 && plan.peak < 4000, "{}", plan.peak);
 }
@@ -210,7 +206,7 @@ fn a_sweep_of_a_million_rounds_is_planned_at_once() {
 #[test]
 fn a_limit_in_bytes_is_kept_or_refused() {
     let source = "param x0: [10]\nvar x = x0\nfor k in 0..100 { x = sin(x) + 0.1 * x }\nloss s = sum(x)";
-    let program = compiled_source(source);
+    let program = compile(source).program;
     let inputs = [Datum::vector((0..10).map(f64::from).collect())];
     let all = run_on(&transform::grad(&program, &[0]).unwrap(), &inputs, "all").unwrap();
     let little = transform::grad(&limited(&program, Keep::Bytes(79)), &[0]).unwrap();
@@ -249,7 +245,7 @@ fn a_limit_in_bytes_is_kept_by_states_that_get_longer() {
         for k in 0..60 { a = if k < 30 then concat(a, [cos(a[k])]) else a[0..len(a) - 1] * 1.01 }\nloss s = sum(a)";
     let from_nothing = "param x: [4]\nvar a = x[0..0]\nfor k in 0..40 { a = append(a, sin(x[1] + sum(a))) }\nloss s = sum(a)";
     for source in [appended, with_scalars, swelling, from_nothing] {
-        let program = compiled_source(source);
+        let program = compile(source).program;
         let inputs = [Datum::vector(vec![0.1, 0.4, -0.3, 0.2])];
         let all = run_on(&transform::grad(&program, &[0]).unwrap(), &inputs, "all").unwrap();
         let mut refused = 0;
@@ -291,9 +287,9 @@ fn a_limit_in_bytes_is_kept_by_states_that_get_longer() {
 }
 
 #[test]
-fn rounds_are_watched_on_the_way_back() {
+fn rounds_are_watched_in_the_reverse_sweep() {
     let source = "param x0 = 1\nparam a = 0.5\nvar x = x0\nfor k in 0..10 { x = a * x }\nloss x";
-    let gradient = transform::grad(&limited(&compiled_source(source), Keep::Snapshots(3)), &[0, 1]).unwrap();
+    let gradient = transform::grad(&limited(&compile(source).program, Keep::Snapshots(3)), &[0, 1]).unwrap();
     let mut seen = Vec::new();
     let inputs = [Datum::real(1.0), Datum::real(0.5)];
     Code::new(&gradient)
@@ -310,7 +306,7 @@ fn rounds_are_watched_on_the_way_back() {
 #[test]
 fn a_sweep_of_no_rounds_is_told_once() {
     let source = "param x0 = 1\ninput n: int\nvar x = x0\nfor k in 0..n { x = sin(x) }\nloss x";
-    let gradient = transform::grad(&limited(&compiled_source(source), Keep::Bytes(8)), &[0]).unwrap();
+    let gradient = transform::grad(&limited(&compile(source).program, Keep::Bytes(8)), &[0]).unwrap();
     for n in [0, 1] {
         let mut told = Vec::new();
         let watch = &mut |round: &RoundBack| told.push((round.round, round.rounds, round.snapshots));
@@ -345,7 +341,7 @@ fn a_sweep_means_what_it_says() {
 
 fn kept(source: &str) -> Vec<Keep> {
     let mut found = Vec::new();
-    compiled_source(source).main().body.for_each_inst(&mut |inst| {
+    compile(source).program.main().body.for_each_inst(&mut |inst| {
         if let Op::For { keep, .. } | Op::While { keep } = inst.op {
             found.extend(keep);
         }
@@ -415,7 +411,7 @@ fn a_budget_for_all_is_met_with_states() {
 #[test]
 fn loops_say_how_close_they_came_to_another_number_of_rounds() {
     let margins = |source: &str, x: f64| {
-        let (program, found) = transform::with_margins(&compiled_source(source));
+        let (program, found) = transform::with_margins(&compile(source).program);
         let results = run_on(&program, &[Datum::real(x)], "margins").unwrap();
         let number = |at: usize| results[at].as_real().unwrap();
         found.iter().map(|margins| (number(margins.last), number(margins.stop))).collect::<Vec<_>>()
@@ -436,7 +432,7 @@ fn loops_say_how_close_they_came_to_another_number_of_rounds() {
     let none = "param x0 = 1\nvar x = x0\nvar n = 0\nwhile n < 3 { x = x * x\n n += 1 }\nfor i in 0..3 { x = x + 1 }\nloss x";
     assert!(margins(none, 1.0).is_empty());
     // The margin is differentiated like any other result.
-    let (program, found) = transform::with_margins(&compiled_source(doubling));
+    let (program, found) = transform::with_margins(&compile(doubling).program);
     let mut only = program.clone();
     let entry = only.entry.index();
     only.functions[entry].body.results = vec![program.main().body.results[found[0].last]];
@@ -449,7 +445,7 @@ fn loops_say_how_close_they_came_to_another_number_of_rounds() {
 #[test]
 fn loops_without_a_state_keep_none() {
     let source = "param a = 0.5\nvar s = 0\nfor k in 0..100000 { s += sin(a * k) }\nloss s";
-    let program = compiled_source(source);
+    let program = compile(source).program;
     let (expected, kept) = Code::new(&transform::value_and_grad(&program, &[0]).unwrap())
         .run_with_stats(&[Datum::real(0.5)], &Limits::default())
         .unwrap();

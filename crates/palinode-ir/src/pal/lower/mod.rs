@@ -96,6 +96,7 @@ struct Source<'a> {
     called: bool,
 }
 
+#[derive(Default)]
 struct Module<'a> {
     sources: Vec<Source<'a>>,
     source_of: HashMap<Arc<str>, usize>,
@@ -167,27 +168,7 @@ pub(crate) fn lower(stmts: &[Stmt], copies: bool, problems: &mut Vec<Diagnostic>
 
 impl<'a> Module<'a> {
     fn new(stmts: &'a [Stmt], copies: bool) -> Module<'a> {
-        let mut module = Module {
-            sources: Vec::new(),
-            source_of: HashMap::new(),
-            globals: Vec::new(),
-            global_of: HashMap::new(),
-            arguments: Vec::new(),
-            instances: Vec::new(),
-            instance_of: HashMap::new(),
-            used_names: HashSet::new(),
-            builder: ProgramBuilder::new(),
-            equations: Vec::new(),
-            problems: Vec::new(),
-            broken: HashSet::new(),
-            variables: HashMap::new(),
-            epoch: 0,
-            attempts: 0,
-            levels: 0,
-            height: 0,
-            completed: Vec::new(),
-            copies,
-        };
+        let mut module = Module { copies, ..Module::default() };
         module.collect_functions(stmts);
         module.collect_globals(stmts);
         module.collect_captures();
