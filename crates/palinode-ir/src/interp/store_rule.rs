@@ -15,9 +15,9 @@
 //! 6. A sweep has a buffer for the scalars of its snapshots, one for each kind, as long as it runs:
 //!    [`snapshots_of`] times what the state has. A snapshot holds the arrays of the state, as a register
 //!    does; against a limit an array that grew counts as [`most_held`]. If a snapshot would take all of them
-//!    over a limit in bytes, because states have become longer, all but the first are given up, the rounds that are
-//!    left are run once for the size of the largest state, and the sweep goes on from the first state with
-//!    [`snapshots_of_growing`] and buffers for them.
+//!    over a limit in bytes, because states have become longer, all but the first are given up, the rounds
+//!    that are left are run once for the size of the largest state, and the sweep goes on from the first
+//!    state with [`snapshots_of_growing`] and buffers for them.
 //! 7. While a kernel runs, its [`super::workspace`] is charged.
 //! 8. What is needed besides elements is charged by the rules of [`super::bookkeeping`], and results once
 //!    more when they are copied out, one after the other.
