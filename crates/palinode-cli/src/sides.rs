@@ -6,8 +6,8 @@
 //! The comparisons are those of the model itself: a derivative has others, such as the conventions at kinks,
 //! which are no decisions. What is differentiated by is moved, in place, data are not.
 //!
-//! Within a budget, what such a comparison keeps ([`points::kept_bytes`]) is taken off it for the runs on both
-//! sides.
+//! Within a budget, what such a comparison keeps ([`points::kept_bytes`]) is taken off it for the runs on
+//! both sides.
 
 use palinode_core::points::{self, Account, Parts};
 use palinode_ir::Program;

@@ -203,8 +203,8 @@ fn polynomial<N: Scalar>(terms: &Terms, x: N, y: N) -> N {
     terms.iter().fold(N::zero(), |sum, &(c, a, b)| sum + N::from_f64(c) * power(x, a) * power(y, b))
 }
 
-/// d/dx [ x * d/dy F(x, y) at y = m or x ] for random polynomials, at zeros, ones and random points: lifted it is
-/// right through every pairing of drivers, and captured it is right or refused.
+/// d/dx [ x * d/dy F(x, y) at y = m or x ] for random polynomials, at zeros, ones and random points: lifted
+/// it is right through every pairing of drivers, and captured it is right or refused.
 #[test]
 fn random_nestings_are_right_or_refused() {
     let (mut refused, mut accepted) = (0, 0);
