@@ -160,7 +160,7 @@ impl Parser<'_> {
     }
 
     fn no_budget<T>(&mut self, span: Span, why: &str, help: &str) -> Parsed<T> {
-        let message = format!("`{}` is no budget: {why}", &self.source[span.range()]);
+        let message = format!("`{}` is not a budget: {why}", &self.source[span.range()]);
         self.report(Diagnostic::error("PAL0108", span, message).help(help));
         Err(Failed)
     }
