@@ -222,7 +222,11 @@ pub(crate) struct ShowArgs {
 /// How sums are computed.
 const SUMS: [(Accumulator, &str, &str); 3] = [
     (Accumulator::Naive, "naive", "One term after the other, each rounded"),
-    (Accumulator::Compensated, "compensated", "With the rounding errors summed as well: twice the digits"),
+    (
+        Accumulator::Compensated,
+        "compensated",
+        "With the rounding errors summed as well: about twice the digits",
+    ),
     (Accumulator::Exact, "exact", "Rounded once, the same in any order"),
 ];
 

@@ -264,7 +264,7 @@ pub(crate) const WHOLE: f64 = 9_007_199_254_740_992.0;
 pub(crate) const ROUNDED: &str = "an integer beyond 9007199254740991 (2^53 - 1): its digits would be rounded";
 
 /// What to do about it.
-pub(crate) const WRITE_ROUNDED: &str = "if it may be rounded, write it with an exponent or a point, `1.2e19`";
+pub(crate) const WRITE_ROUNDED: &str = "if a real input may be rounded, write it with an exponent or a point, `1.2e19`; integers do not go further";
 
 /// Whether a whole number was read as another one. One with a point or an exponent is a measurement, which
 /// may be.

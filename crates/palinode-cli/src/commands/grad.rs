@@ -480,7 +480,7 @@ fn decisions_line(checked: &Checked, look: Look) -> String {
     } else {
         String::new()
     };
-    format!("meaning  {} {words} on the params{nearest}\n{forward}", numbers::count(count))
+    format!("meaning  {} {words} on what is differentiated{nearest}\n{forward}", numbers::count(count))
 }
 
 /// A comparison in other units: slopes by a factor, values in the unit of what is differentiated.

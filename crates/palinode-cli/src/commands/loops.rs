@@ -84,7 +84,7 @@ pub(crate) fn run(session: &mut Session, args: &LoopArgs) -> Result<(), Failed> 
     if watched.seen.is_empty() {
         let message = "no derivative goes through a loop of the model";
         return Err(Problem::new("PAL0279", Exit::Input, message)
-            .note("no loop lies between the params and the loss, or those that do never run")
+            .note("no loop lies between what is differentiated and the loss, or those that do never run")
             .help("choose others with --of and --wrt")
             .into());
     }

@@ -79,6 +79,11 @@ impl<T: SnapshotStore> CompressedStore<T> {
         &self.store
     }
 
+    /// The store inside, as one's own.
+    pub fn into_store(self) -> T {
+        self.store
+    }
+
     /// How many times smaller the snapshots became that were put so far.
     pub fn ratio(&self) -> Option<f64> {
         (self.kept > 0).then(|| self.given as f64 / self.kept as f64)

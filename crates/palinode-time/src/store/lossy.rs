@@ -120,6 +120,16 @@ impl<T: SnapshotStore> LossyStore<T> {
         self
     }
 
+    /// The store inside.
+    pub fn store(&self) -> &T {
+        &self.store
+    }
+
+    /// The store inside, as one's own.
+    pub fn into_store(self) -> T {
+        self.store
+    }
+
     /// The words that a snapshot becomes at most: lengths, narrow numbers, exact numbers with their places,
     /// everything else.
     fn packed_words(&self, reals: usize, plain: usize) -> usize {

@@ -1,7 +1,7 @@
 //! States that change their size, steps that take more memory than others: budgets hold all the same.
 
 use crate::models::{bits, smallest};
-use palinode_core::Real;
+use palinode_core::{Budget, Real};
 use palinode_macros::step;
 use palinode_time::{Error, Gradient, Number, PlainInput, Rollout, Schedule, Step};
 
@@ -34,6 +34,18 @@ impl Step for Resizing {
 impl palinode_time::StepRule for Resizing {
     fn reverse<S: Number>(&self, _: &Vec<S>, k: &S, _: &(), of: &mut Vec<S>, _: &mut S, _: &mut ()) {
         of.iter_mut().for_each(|c| *c *= *k);
+    }
+}
+
+#[test]
+fn the_largest_of_growing_states_is_planned_for() {
+    let run = |budget: Budget| {
+        Rollout::new(Resizing(1)).steps(400).budget(budget).value_and_grad(&vec![1.0], &0.999, |list| list[0])
+    };
+    let enough = names_what_is_enough(|budget| run(budget.into()));
+    let all = bits(&run(Budget::UNLIMITED).unwrap());
+    for more in [0, 5_000, 50_000, 500_000] {
+        assert_eq!(bits(&run((enough + more).into()).unwrap()), all, "{more}");
     }
 }
 

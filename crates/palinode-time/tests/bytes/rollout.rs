@@ -2,7 +2,7 @@
 //! reverse sweep; nothing per step after the first. And the smallest budget that a refusal names is enough,
 //! while a byte less is refused.
 
-use crate::chain::{Chain, energy, start};
+use crate::chain::{Chain, Late, energy, start};
 use crate::counting::measured;
 use palinode_core::{Dual, Real, Var};
 use palinode_macros::step;
@@ -108,6 +108,21 @@ fn forms(n: usize, steps: u64, directory: &std::path::Path) {
     stays_within!(("compressed", n), compressed(), value_and_grad(&start, &PARAMS, energy));
     let lossy = || rollout().store(|| LossyStore::f32(MemoryStore::new()).tiny_to_zero());
     stays_within!(("lossy", n), lossy(), value_and_grad(&start, &PARAMS, energy));
+    // The inputs themselves are the caller's, and made before.
+    let inputs: Vec<f64> = (0..steps).map(|i| i as f64 * 1e-6).collect();
+    for schedule in SCHEDULES {
+        let run = |budget: usize| {
+            let run = Rollout::new(Chain).inputs(inputs.iter().copied()).schedule(schedule).budget(budget);
+            let (gradient, peak, _) = measured(|| run.value_and_grad(&start, &PARAMS, energy));
+            (gradient.map(|gradient| gradient.report.peak_bytes), peak)
+        };
+        let (Err(Error::BudgetTooSmall { smallest, .. }), _) = run(1) else { panic!("1 byte is not enough") };
+        for budget in [0, 1_000, 100_000].map(|more| smallest.bytes() + more) {
+            let (reported, peak) = run(budget);
+            let most = peak.max(reported.unwrap_or_else(|error| panic!("{schedule:?}, inputs: {error}")));
+            assert!(most <= budget, "{schedule:?}, one input each: {most} of {budget}");
+        }
+    }
     let until = || Rollout::new(Chain).input(0.001).until(|(_, v)| v[0].abs() > 0.015).at_most(100_000);
     stays_within!(("until", n), until(), value_and_grad(&start, &PARAMS, energy));
     stays_within!(("until, rule", n), until().by_rule(), value_and_grad(&start, &PARAMS, energy));
@@ -223,6 +238,29 @@ fn states_that_grow(directory: &std::path::Path) {
     );
 }
 
+/// States that grow later: a gradient within the budget, or an error.
+fn states_that_grow_later() {
+    for until in [false, true] {
+        let mut fits = 0;
+        for budget in (8_000..200_000).step_by(2_500) {
+            let run = Rollout::new(Late).budget(budget);
+            let run = if until { run.until(|(_, taken)| taken.0 == 250) } else { run.steps(250) };
+            let start = (vec![0.5], PlainInput(0));
+            let sum = |(x, _): &(Vec<Var<f64>>, _)| x.iter().copied().sum();
+            let (gradient, peak, _) = measured(|| run.value_and_grad(&start, &0.9, sum));
+            match gradient {
+                Ok(gradient) => {
+                    assert!(peak <= budget, "until: {until}: {peak} of {budget}; {}", gradient.report);
+                    fits += 1;
+                }
+                Err(Error::BudgetTooSmall { .. }) => {}
+                Err(error) => assert_eq!(error.code(), "PAL0527", "{error}"),
+            }
+        }
+        assert!(fits > 0, "until: {until}: some of these budgets are enough");
+    }
+}
+
 /// A long loop of unknown length: its bookkeeping does not grow with it.
 fn long_loops() {
     stays_within("a long loop until", &|budget| {
@@ -244,6 +282,7 @@ fn countdown<S: Real>((x, y, left): &mut (S, S, PlainInput<u64>), k: &S) {
 pub(crate) fn run() {
     let directory = std::env::temp_dir().join(format!("palinode-rollout-bytes-{}", std::process::id()));
     states_that_grow(&directory);
+    states_that_grow_later();
     // The smallest budget takes steps by the square of their number.
     for (n, steps) in [(1, 120), (3, 80), (40, 30), (120, 12)] {
         schedules(n, steps);

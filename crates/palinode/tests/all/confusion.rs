@@ -203,6 +203,13 @@ fn polynomial<N: Scalar>(terms: &Terms, x: N, y: N) -> N {
     terms.iter().fold(N::zero(), |sum, &(c, a, b)| sum + N::from_f64(c) * power(x, a) * power(y, b))
 }
 
+/// All coefficients of nested jets: x * d/dy (x y y) at y = x is 2 x^3.
+#[test]
+fn every_coefficient_of_nested_jets_is_right() {
+    let inner = |x| derivatives::<Jet<f64, 2>, 2>(|y| Jet::lift(x) * y * y, x).unwrap()[1];
+    assert_eq!(derivatives::<f64, 2>(|x| x * inner(x), 2.0).unwrap(), [16.0, 24.0, 24.0]);
+}
+
 /// d/dx [ x * d/dy F(x, y) at y = m or x ] for random polynomials, at zeros, ones and random points: lifted
 /// it is right through every pairing of drivers, and captured it is right or refused.
 #[test]
