@@ -28,10 +28,10 @@ impl<S: Scalar<Bool = bool>> Array<S> {
         self.matmul_with(other, Accumulator::Naive)
     }
 
-    /// [`matmul`](Self::matmul) with every entry accumulated as asked for: those of the product, and on the
-    /// way back those of the two products that are the factors' cotangents. With [`Accumulator::Exact`] each
-    /// is rounded once, so that it does not matter in which order the samples of a batch are the rows of a
-    /// matrix.
+    /// [`matmul`](Self::matmul) with every entry accumulated as asked for: those of the product, and in the
+    /// reverse sweep those of the two products that are the factors' cotangents. With [`Accumulator::Exact`]
+    /// each is rounded once, so that it does not matter in which order the samples of a batch are the rows of
+    /// a matrix.
     ///
     /// ```
     /// use palinode_core::{Accumulator, Array, value_and_grad};

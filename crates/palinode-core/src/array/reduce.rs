@@ -36,7 +36,7 @@ impl<S: Scalar<Bool = bool>> Array<S> {
     }
 
     /// The sum of all elements, accumulated as asked for. Its cotangent goes to every element as it is, so
-    /// there is nothing to accumulate on the way back.
+    /// there is nothing to accumulate in the reverse sweep.
     ///
     /// ```
     /// use palinode_core::{Accumulator, Array, value_and_grad};
@@ -78,8 +78,8 @@ impl<S: Scalar<Bool = bool>> Array<S> {
         self.dot_with(other, Accumulator::Naive)
     }
 
-    /// [`dot`](Self::dot), accumulated as asked for. On the way back every element gets one product, so there
-    /// is nothing to accumulate.
+    /// [`dot`](Self::dot), accumulated as asked for. In the reverse sweep every element gets one product, so
+    /// there is nothing to accumulate.
     ///
     /// # Panics
     /// If the shapes differ, or the arrays belong to different tapes.

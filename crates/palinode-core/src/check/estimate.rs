@@ -26,18 +26,35 @@ pub trait Line {
 
 /// How differences and an exact derivative compare.
 #[derive(Clone, Copy, Debug, PartialEq)]
-#[allow(missing_docs)]
 pub enum Verdict {
     /// To so many digits.
-    Agrees { digits: u32 },
-    /// As far as differences can tell, which is fewer digits than usual; none if the derivative vanishes.
-    Within { digits: Option<u32> },
+    Agrees {
+        /// How many.
+        digits: u32,
+    },
+    /// As far as differences can tell, which is fewer digits than usual.
+    Within {
+        /// How many; none if the derivative vanishes.
+        digits: Option<u32>,
+    },
     /// They cannot tell: the slopes to the left and to the right differ, and the derivative lies between
     /// them.
-    Kink { left: f64, right: f64 },
+    Kink {
+        /// The slope to the left.
+        left: f64,
+        /// The slope to the right.
+        right: f64,
+    },
     /// They cannot tell: the values to the left and to the right differ; the derivative is the slope on its
     /// side, unless there is a kink at the same point.
-    Jump { left: f64, right: f64, has_kink: bool },
+    Jump {
+        /// The value to the left.
+        left: f64,
+        /// The value to the right.
+        right: f64,
+        /// Whether there is a kink at the same point.
+        has_kink: bool,
+    },
     /// They cannot tell: every step, however small, takes other decisions than the point, and the slopes
     /// there are not the derivative.
     Crossed,

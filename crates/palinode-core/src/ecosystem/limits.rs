@@ -23,44 +23,39 @@ pub trait FormatLimits: Scalar<Bool = bool> + PartialOrd {
 }
 
 macro_rules! limits {
-    ([$($generics:tt)*] $Number:ty, $epsilon:expr, $largest:expr, $smallest:expr) => {
-        impl<$($generics)*> FormatLimits for $Number {
+    ([$($generics:tt)*] $Number:ty { $($(#[$doc:meta])* $limit:ident: $value:expr),+ $(,)? }) => {
+        impl<$($generics)*> FormatLimits for $Number {$(
+            $(#[$doc])*
             #[inline]
-            fn epsilon() -> Self {
-                $epsilon
+            fn $limit() -> Self {
+                $value
             }
-            #[inline]
-            fn largest() -> Self {
-                $largest
-            }
-            #[inline]
-            fn smallest() -> Self {
-                $smallest
-            }
-        }
+        )+}
     };
     ([$($generics:tt)*] $Number:ty) => {
-        limits! { [$($generics)*] $Number,
-            Self::lift(S::epsilon()), Self::lift(S::largest()), Self::lift(S::smallest())
-        }
+        limits! { [$($generics)*] $Number {
+            epsilon: Self::lift(S::epsilon()),
+            largest: Self::lift(S::largest()),
+            smallest: Self::lift(S::smallest()),
+        }}
     };
 }
-limits! { [] f32, f32::EPSILON, f32::MAX, f32::MIN_POSITIVE }
-limits! { [] f64, f64::EPSILON, f64::MAX, f64::MIN_POSITIVE }
-limits! { [] DoubleDouble,
-    // 2^-104, which every operation and function keeps to; `1 + x` can be held for far smaller `x`.
-    DoubleDouble::from(f64::EPSILON * f64::EPSILON),
-    DoubleDouble::from_sum(f64::MAX, f64::MAX * (f64::EPSILON / 8.0)),
-    // 2^-969: below it the low part is subnormal.
-    DoubleDouble::from(f64::MIN_POSITIVE / f64::EPSILON * 2.0)
-}
-limits! { [W: PositWidth] Posit<W>,
-    // `2^(5 - BITS)`. Precision is that high from 1/16 to 16, and falls from there on both sides.
-    Posit::ONE.next_up() - Posit::ONE,
-    Posit::MAX,
-    // The smallest of all: precision tapers, and there is no other border to name.
-    Posit::MIN_POSITIVE
-}
+limits! { [] f32 { epsilon: f32::EPSILON, largest: f32::MAX, smallest: f32::MIN_POSITIVE } }
+limits! { [] f64 { epsilon: f64::EPSILON, largest: f64::MAX, smallest: f64::MIN_POSITIVE } }
+limits! { [] DoubleDouble {
+    /// 2^-104, which every operation and function keeps to; `1 + x` can be held for far smaller `x`.
+    epsilon: DoubleDouble::from(f64::EPSILON * f64::EPSILON),
+    largest: DoubleDouble::from_sum(f64::MAX, f64::MAX * (f64::EPSILON / 8.0)),
+    /// 2^-969: below it the low part is subnormal.
+    smallest: DoubleDouble::from(f64::MIN_POSITIVE / f64::EPSILON * 2.0),
+}}
+limits! { [W: PositWidth] Posit<W> {
+    /// `2^(5 - BITS)`. Precision is that high from 1/16 to 16, and falls from there on both sides.
+    epsilon: Posit::ONE.next_up() - Posit::ONE,
+    largest: Posit::MAX,
+    /// The smallest of all: precision tapers, and there is no other border to name.
+    smallest: Posit::MIN_POSITIVE,
+}}
 super::for_each_number! { limits! { FormatLimits } }
 
 #[cfg(test)]

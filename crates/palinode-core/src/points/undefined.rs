@@ -4,9 +4,9 @@
 //! numbers find it, looked at from the sides; an error that names a comparison, if it goes as it does at the
 //! point only and all is finite beside it; or what it was.
 //!
-//! A zero that carries a derivative says that it is not zero (`ecosystem/carry.rs`), and code that asked
-//! divides by it: a zero pivot, a column without length. Plain numbers take another way there, and the
-//! function has a value.
+//! A zero that carries a derivative says that it is not zero (`carries_derivative` in `number.rs` and
+//! `tape/carry.rs`), and code that asked divides by it: a zero pivot, a column without length. Plain numbers
+//! take another way there, and the function has a value.
 
 use super::look::{charge_of, found_beside, nearest, once_more};
 use super::side::{Found, Side, is_of_point};

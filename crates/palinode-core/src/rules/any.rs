@@ -19,6 +19,7 @@ pub trait Rule: Copy + 'static {
     /// The partial by argument number `which`; `z` is the value.
     fn partial<S: Scalar>(self, which: usize, args: &[S], z: S) -> S;
     /// The value and the partial by the first argument, in one go where the rule can share work.
+    #[inline]
     fn value_and_dx<S: Scalar>(self, args: &[S]) -> (S, S) {
         let z = self.value(args);
         (z, self.partial(0, args, z))
@@ -43,15 +44,19 @@ impl<R: Unary> Rule for One<R> {
     const NAME: &'static str = R::NAME;
     const KINKS: &'static [Kink] = R::KINKS;
     const USES_Z: &'static [bool] = &[R::DX_USES_Z];
+    #[inline]
     fn value<S: Scalar>(self, args: &[S]) -> S {
         self.0.value(args[0])
     }
+    #[inline]
     fn partial<S: Scalar>(self, _: usize, args: &[S], z: S) -> S {
         self.0.dx(args[0], z)
     }
+    #[inline]
     fn value_and_dx<S: Scalar>(self, args: &[S]) -> (S, S) {
         self.0.value_and_dx(args[0])
     }
+    #[inline]
     fn apply<D: Differentiable>(self, args: &[D]) -> D {
         D::unary(self.0, args[0])
     }
@@ -65,12 +70,15 @@ impl<R: Binary> Rule for Two<R> {
     const NAME: &'static str = R::NAME;
     const KINKS: &'static [Kink] = R::KINKS;
     const USES_Z: &'static [bool] = &[R::DX_USES_Z, R::DY_USES_Z];
+    #[inline]
     fn value<S: Scalar>(self, args: &[S]) -> S {
         self.0.value(args[0], args[1])
     }
+    #[inline]
     fn partial<S: Scalar>(self, which: usize, args: &[S], z: S) -> S {
         if which == 0 { self.0.dx(args[0], args[1], z) } else { self.0.dy(args[0], args[1], z) }
     }
+    #[inline]
     fn apply<D: Differentiable>(self, args: &[D]) -> D {
         D::binary(self.0, args[0], args[1])
     }
@@ -84,9 +92,11 @@ impl<R: Ternary> Rule for Three<R> {
     const NAME: &'static str = R::NAME;
     const KINKS: &'static [Kink] = R::KINKS;
     const USES_Z: &'static [bool] = &[false; 3];
+    #[inline]
     fn value<S: Scalar>(self, args: &[S]) -> S {
         self.0.value(args[0], args[1], args[2])
     }
+    #[inline]
     fn partial<S: Scalar>(self, which: usize, args: &[S], z: S) -> S {
         match which {
             0 => self.0.dx(args[0], args[1], args[2], z),
@@ -94,6 +104,7 @@ impl<R: Ternary> Rule for Three<R> {
             _ => self.0.dw(args[0], args[1], args[2], z),
         }
     }
+    #[inline]
     fn apply<D: Differentiable>(self, args: &[D]) -> D {
         D::ternary(self.0, args[0], args[1], args[2])
     }

@@ -4,7 +4,7 @@
 //! least if the loop stops after this step. Nothing depends on data, and most steps need no decision:
 //! [`Online::next_action_at`] says when the next one is due. The first state is always kept.
 //!
-//! Input: how far the loop has come. Output: actions before a step, then the way back. A decision costs
+//! Input: how far the loop has come. Output: actions before a step, then the reverse sweep. A decision costs
 //! O(snapshots), and with ten snapshots there is one in 8 steps at first and in 26 after ten million.
 //! Measured (tests hold it): at most 1.08 times the evaluations of a schedule that knows the length for 3
 //! snapshots or more, 1.05 for 8 or more.
@@ -78,7 +78,7 @@ fn signed(advances: u64) -> i64 {
 
 /// What to do before a step: nothing, a snapshot, or a slot freed and a snapshot taken.
 #[derive(Clone, Debug, Default)]
-#[must_use = "the way back relies on these actions"]
+#[must_use = "the reverse sweep relies on these actions"]
 pub struct Due([Option<Action>; 2]);
 
 impl Iterator for Due {
@@ -109,8 +109,8 @@ impl Online {
         })
     }
 
-    /// The heap bytes that a schedule with so many snapshots and its way back hold at most, however long the
-    /// loop is.
+    /// The heap bytes that a schedule with so many snapshots and its reverse sweep hold at most, however long
+    /// the loop is.
     pub fn bytes_for(snapshots: u32) -> usize {
         let of_snapshot = size_of::<Kept>() + size_of::<Gap>();
         // Longer lists are moved when they grow.
@@ -178,7 +178,7 @@ impl Online {
         cost
     }
 
-    /// The loop has stopped: the way back.
+    /// The loop has stopped: its reverse sweep.
     pub fn reverse(self) -> OnlineReverse {
         let Online { snapshots, steps, mut kept, gaps, betas, .. } = self;
         // What follows takes no more than these did.
@@ -222,7 +222,7 @@ impl Online {
         self.kept[place + 1].step - self.kept[place].step
     }
 
-    /// How many snapshots the way back has at a place, that of the snapshot there among them.
+    /// How many snapshots the reverse sweep has at a place, that of the snapshot there among them.
     fn free(&self, place: usize) -> u64 {
         u64::from(self.snapshots) - place as u64
     }
@@ -296,8 +296,8 @@ impl Online {
         self.betas = Some(betas);
     }
 
-    /// The step before which giving up a snapshot first makes the way back cheaper, all snapshots being in
-    /// use. The snapshot at `given_up` was given up for the last one.
+    /// The step before which giving up a snapshot first makes the reverse sweep cheaper, all snapshots being
+    /// in use. The snapshot at `given_up` was given up for the last one.
     fn next_decision(&mut self, given_up: Option<usize>) -> u64 {
         let last = self.kept.len() - 1;
         if last == 0 {
@@ -336,7 +336,7 @@ impl Online {
     }
 }
 
-/// The way back of a loop that was run with [`Online`].
+/// The reverse sweep of a loop that was run with [`Online`].
 #[derive(Clone, Debug)]
 pub struct OnlineReverse {
     sweep: Sweep<Snapshots>,

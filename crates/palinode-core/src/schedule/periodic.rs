@@ -1,4 +1,4 @@
-//! A snapshot every `k` steps; each block of `k` is recorded as a whole on the way back.
+//! A snapshot every `k` steps; each block of `k` is recorded as a whole in the reverse sweep.
 //!
 //! Two forward evaluations a step, `n / k` snapshots and the residuals of `k` steps: the classic way, good if
 //! memory grows with the square root of `n` (`k` near `sqrt(n * snapshot / residual)`).

@@ -109,8 +109,8 @@ impl<P: Plan> Sweep<P> {
         Sweep::at(plan, steps, Vec::with_capacity(snapshots), Box::default(), phase)
     }
 
-    /// Only the way back: all `steps` steps have been run, and these snapshots in memory are left. `order`
-    /// begins with their snapshots and goes on with the free ones.
+    /// Only the reverse sweep: all `steps` steps have been run, and these snapshots in memory are left.
+    /// `order` begins with their snapshots and goes on with the free ones.
     pub(super) fn back(plan: P, steps: u64, kept: Vec<Kept>, order: Box<[u32]>) -> Self {
         let phase = if steps == 0 { Phase::Done } else { Phase::Restore };
         Sweep::at(plan, steps, kept, order, phase)

@@ -134,35 +134,74 @@ impl StoreStats {
     }
 }
 
-/// What can go wrong with a kept snapshot; the messages say what the fields are. A `place` is ` (path)`, or
-/// nothing.
+/// What can go wrong with a kept snapshot.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
-#[allow(missing_docs)]
 pub enum SnapshotError {
     /// The slot holds nothing, or the state of another step.
     #[error("PAL0510: the snapshot before step {step} is missing{place}; only this run may use its files")]
-    Missing { step: u64, place: String },
+    Missing {
+        /// The step that it is before.
+        step: u64,
+        /// Where it should be, as ` (path)`, or nothing.
+        place: String,
+    },
     /// What is there is not what was put.
     #[error(
         "PAL0511: the snapshot before step {step} is damaged{place}: {how}; check what keeps it (the disk, the memory, the store's own code), then run again"
     )]
-    Damaged { step: u64, place: String, how: String },
+    Damaged {
+        /// The step that it is before.
+        step: u64,
+        /// Where it is, as ` (path)`, or nothing.
+        place: String,
+        /// What is wrong: "it is cut short", "its checksum differs" and so on.
+        how: String,
+    },
     /// There is no space for it.
     #[error(
         "PAL0512: there is no space for the snapshot before step {step}{place}: {why}; free some, keep fewer snapshots on disk, or \
          name another directory"
     )]
-    NoRoom { step: u64, place: String, why: String },
+    NoRoom {
+        /// The step that it is before.
+        step: u64,
+        /// Where it should go, as ` (path)`, or nothing.
+        place: String,
+        /// What the system said.
+        why: String,
+    },
     /// Reading or writing failed in another way.
     #[error("PAL0513: the snapshot before step {step} could not be {doing}{place}: {why}")]
-    Failed { step: u64, doing: &'static str, place: String, why: String },
+    Failed {
+        /// The step that it is before.
+        step: u64,
+        /// "written", "read" or "removed".
+        doing: &'static str,
+        /// Where, as ` (path)`, or nothing.
+        place: String,
+        /// What the system said.
+        why: String,
+    },
     /// Too many of its numbers cannot be kept in fewer bits.
     #[error(
         "PAL0514: the snapshot before step {step} cannot be kept as {format}: {count} of its {of} numbers are out of range, first number \
          {index} ({value}); keep snapshots exactly, or let tiny numbers become zero"
     )]
-    OutOfRange { step: u64, format: &'static str, count: usize, of: usize, index: usize, value: String },
+    OutOfRange {
+        /// The step that it is before.
+        step: u64,
+        /// "f32" or "bf16".
+        format: &'static str,
+        /// How many numbers are out of range.
+        count: usize,
+        /// How many numbers there are.
+        of: usize,
+        /// The first that is out of range, counted from 0.
+        index: usize,
+        /// What it is.
+        value: String,
+    },
 }
 
 impl SnapshotError {

@@ -1,8 +1,8 @@
-//! Arrays on the tape: what users meet. Random programs and planted bugs are in `src/array/tests/`, the
+//! Arrays on the tape: what users meet. Random programs and planted bugs are in `src/array/tests/`, further
 //! classic traps are examples of docs/book/arrays.md.
 
 use crate::support::{close, differences, panic_message};
-use palinode_core::rules::{Add, Exp, Negate, Sin, Tanh};
+use palinode_core::rules::{Add, Exp, Multiply, Negate, Sin, Tanh};
 use palinode_core::{Array, Error, Key, Tape, Var, WhenOverwritten};
 
 fn with_policy(policy: WhenOverwritten) -> Tape<f64> {
@@ -24,6 +24,58 @@ pub(crate) fn check_by_differences(f: impl Fn(&[Var<f64>]) -> Var<f64>, x: &[f64
         bits.push(found.iter().map(|g| g.to_bits()).collect::<Vec<_>>());
     }
     assert!(bits[0] == bits[1] && bits[0] == bits[2], "policies differ");
+}
+
+/// Views that overlap, an array shifted along itself, views in other orders, lengths that change.
+#[test]
+fn views_write_through_and_lists_change_their_length() {
+    type Program = fn(&[Var<f64>]) -> Var<f64>;
+    let programs: [Program; 4] = [
+        |x| {
+            let a = Array::from_vars(x);
+            let (mut left, mut right) = (a.slice(..4), a.slice(2..));
+            left *= &right; // both read before either is written: a[2] and a[3] are in both
+            right += &left;
+            right.set(0, left.get(2) * left.get(3)); // an alias, written after a read
+            a.sin().sum()
+        },
+        |x| {
+            let a = Array::from_vars(&x[..4]);
+            a.slice(1..).assign(&a.slice(..3));
+            a.dot(&Array::from_values([1.0, 10.0, 100.0, 1000.0]))
+        },
+        |x| {
+            let a = Array::from_vars(x).reshaped(&[2, 3]);
+            a.transposed().row(1).map_in_place(Sin {});
+            a.diagonal().zip_with_in_place(Multiply {}, x[5]);
+            a.reversed(1).column(0).assign(&a.column(1));
+            a.every(1, 2).add_at([1, 1], x[0]);
+            a.matmul(&a.transposed()).sum() + a.row(0).dot(&a.row(1))
+        },
+        |x| {
+            let (mut list, mut state) = (Array::from_values([]), x[0]);
+            while state.value() < 3.0 {
+                state = state + state.sin() * x[1] + 0.1;
+                list.push(state * x[2]);
+            }
+            let (mut frontier, mut total) = (list.clone(), list.sum());
+            while frontier.len() > 1 {
+                let half = frontier.len() / 2;
+                let last = frontier.pop().unwrap();
+                total += last * frontier.slice(..half).sum();
+                frontier.truncate(half);
+                if half % 2 == 1 {
+                    frontier.push(total.sin()); // a slot that meant something else before
+                    frontier *= x[1];
+                    frontier.truncate(half);
+                }
+            }
+            total + frontier.sum()
+        },
+    ];
+    for program in programs {
+        check_by_differences(program, &[0.2, 0.6, 0.7, -0.3, 0.8, -1.2]);
+    }
 }
 
 // Policies.

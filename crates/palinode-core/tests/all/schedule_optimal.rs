@@ -400,7 +400,7 @@ fn long_two_tier_schedules_use_the_disk_well() {
     assert!(!dear.is_exact() && dear.bound() <= dear.total() && dear.gap() < 1.06, "{}", dear.gap());
 }
 
-/// The stream of a loop that stops after `n` steps: the way there, then the way back.
+/// The stream of a loop that stops after `n` steps: the run, then the reverse sweep.
 fn online_stream(n: u64, s: u32) -> Vec<Action> {
     let mut online = Online::new(s).unwrap();
     let mut actions = Vec::new();

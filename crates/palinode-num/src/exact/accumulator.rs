@@ -4,9 +4,36 @@ use super::block::{self, BLOCK, LANES, Pace};
 use super::digits::Digits;
 use super::float::{Beyond, Parts, UNIT, round_to_f32, round_to_f64};
 use crate::bytes::{self, SumBytesError};
+use core::fmt;
 
 /// An exact sum of terms with one factor ([`ExactSum`]) or two ([`ExactDot`]), by how many digits hold it.
-#[derive(Clone, Debug)]
+///
+/// There are these two; another number of digits does not compile:
+///
+/// ```
+/// use palinode_num::Exact;
+///
+/// assert_eq!(Exact::<68>::new(), Exact::<68>::default());
+/// assert_eq!(Exact::<134>::from_iter([1e300]).to_f64(), 1e300);
+/// assert!(Exact::<68>::from_bytes(&[]).is_err());
+/// ```
+///
+/// ```compile_fail
+/// palinode_num::Exact::<5>::new();
+/// ```
+///
+/// ```compile_fail
+/// palinode_num::Exact::<5>::default();
+/// ```
+///
+/// ```compile_fail
+/// palinode_num::Exact::<5>::from_iter([1e300]);
+/// ```
+///
+/// ```compile_fail
+/// let _ = palinode_num::Exact::<5>::from_bytes(&[]);
+/// ```
+#[derive(Clone)]
 pub struct Exact<const DIGITS: usize> {
     digits: Digits<DIGITS>,
     beyond: Beyond,
@@ -67,7 +94,11 @@ const DOT_DIGITS: usize = 134;
 
 impl<const DIGITS: usize> Exact<DIGITS> {
     /// Factors of a term; so say its bytes what it is.
-    const FACTORS: i32 = if DIGITS == SUM_DIGITS { 1 } else { 2 };
+    const FACTORS: i32 = match DIGITS {
+        SUM_DIGITS => 1,
+        DOT_DIGITS => 2,
+        _ => panic!("an exact sum is an `ExactSum` or an `ExactDot`"),
+    };
     /// What a digit's last bit weighs, as a power of two.
     const UNIT: i32 = Self::FACTORS * UNIT;
     /// Where the unit of a number lies among the units of terms.
@@ -75,6 +106,7 @@ impl<const DIGITS: usize> Exact<DIGITS> {
 
     /// The sum of nothing, 0.
     pub fn new() -> Self {
+        const { assert!(Self::FACTORS > 0) };
         Self { digits: Digits::ZERO, beyond: Beyond::default() }
     }
 
@@ -227,6 +259,13 @@ impl ExactDot {
     #[inline(never)]
     fn add_each_product(&mut self, a: &[f64], b: &[f64]) {
         a.iter().zip(b).for_each(|(&a, &b)| self.add_product(a, b));
+    }
+}
+
+impl<const DIGITS: usize> fmt::Debug for Exact<DIGITS> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = if Self::FACTORS == 1 { "ExactSum" } else { "ExactDot" };
+        f.debug_struct(name).field("digits", &self.digits).field("beyond", &self.beyond).finish()
     }
 }
 

@@ -1,5 +1,6 @@
 //! Every operation on every number: adjointness, finite differences, closed forms, nesting, degenerate
-//! spectra, structured points and what lies near them, mpmath's values, refusals, bytes, and other numbers.
+//! spectra, structured points and what lies near them, mpmath's values, nalgebra's algorithms, refusals,
+//! bytes, and other numbers.
 
 /// A matrix by rows: `dmatrix![1.0, 2.0; 3.0, 4.0]`.
 macro_rules! dmatrix {
@@ -9,6 +10,7 @@ macro_rules! dmatrix {
     }};
 }
 
+mod against_nalgebra;
 mod bytes;
 mod closed_forms;
 mod degenerate;

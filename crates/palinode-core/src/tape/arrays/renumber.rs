@@ -43,7 +43,7 @@ impl<S: Scalar> ArrayTape<S> {
         };
         for whole in &self.whole {
             see_region(whole.output().0, Reference::Writes);
-            whole.arguments().into_iter().for_each(|region| see_region(region, Reference::Reads));
+            whole.arguments().for_each(|region| see_region(region, Reference::Reads));
         }
     }
 

@@ -134,11 +134,12 @@ impl<S: Scalar> Whole<S> {
     }
 
     /// What its results depend on.
-    pub(crate) fn arguments(&self) -> Vec<&Region> {
-        match self {
-            Whole::Linear(linear) => linear.arguments.iter().map(|argument| &argument.region).collect(),
-            Whole::Product(product) => product.regions.iter().flatten().collect(),
-        }
+    pub(crate) fn arguments(&self) -> impl Iterator<Item = &Region> {
+        let (of_linear, of_product) = match self {
+            Whole::Linear(linear) => (&linear.arguments[..], &[][..]),
+            Whole::Product(product) => (&[][..], &product.regions[..]),
+        };
+        of_linear.iter().map(|argument| &argument.region).chain(of_product.iter().flatten())
     }
 
     /// Changes where its results and arguments are.

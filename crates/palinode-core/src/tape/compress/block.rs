@@ -62,7 +62,7 @@ impl<S: Scalar> Pass<'_, S> {
         }
         self.needed.fill(false);
         let rows = graph.nodes.len();
-        let mut kept = Graph::with_room(rows, graph.parents.len())?;
+        let mut kept = Graph::with_capacity(rows, graph.parents.len())?;
         for first in (0..rows).step_by(ROWS) {
             let block = first..rows.min(first + ROWS);
             let before = (kept.nodes.len(), kept.parents.len());

@@ -152,7 +152,7 @@ fn eliminate<S: Scalar>(
     marks: &[Mark],
 ) -> Result<Graph<S>, Error> {
     let mut ahead: Vec<Part<S>> = Vec::new();
-    let mut kept = Graph::with_room(graph.nodes.len(), graph.parents.len())?;
+    let mut kept = Graph::with_capacity(graph.nodes.len(), graph.parents.len())?;
     for (row, &node) in graph.nodes.iter().enumerate() {
         if work.uses[node as usize] & NEEDED == 0 && !marks[node as usize].has(Mark::PINNED) {
             continue;

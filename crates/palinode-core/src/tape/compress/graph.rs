@@ -58,7 +58,7 @@ pub(super) struct Graph<S> {
 
 impl<S: Scalar> Graph<S> {
     /// An empty graph with the capacity for so many rows and edges.
-    pub(super) fn with_room(rows: usize, edges: usize) -> Result<Self, Error> {
+    pub(super) fn with_capacity(rows: usize, edges: usize) -> Result<Self, Error> {
         let bytes = Self::bytes_of(rows, edges);
         let no_memory = |_| Error::OutOfMemory { bytes };
         let mut graph =
@@ -197,7 +197,7 @@ pub(super) fn copy<S: Scalar>(
     marks: &[Mark],
     count: &Count,
 ) -> Result<Graph<S>, Error> {
-    let mut graph = Graph::with_room(count.rows, count.edges)?;
+    let mut graph = Graph::with_capacity(count.rows, count.edges)?;
     for (node, source) in recorder.nodes_down().take_while(|&(node, _)| node > inputs) {
         let Source::Edges(words, partials) = source else { continue };
         if !marks[node as usize].matters() {

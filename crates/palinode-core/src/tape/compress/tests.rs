@@ -281,7 +281,7 @@ fn caught(chains: bool, tamper: impl Fn(&'static str, &mut Draft<f64>)) -> bool 
 
 /// The graph without these rows; what they pointed to stays.
 fn without(graph: &Graph<f64>, gone: impl Fn(usize) -> bool) -> Graph<f64> {
-    let mut left = Graph::with_room(0, 0).unwrap();
+    let mut left = Graph::with_capacity(0, 0).unwrap();
     for row in (0..graph.nodes.len()).filter(|&row| !gone(row)) {
         for edge in graph.edges_of(row) {
             left.push_edge(graph.parents[edge], graph.partials[edge]);
@@ -347,6 +347,17 @@ fn a_node_with_two_uses_that_is_fused_into_one_of_them_is_caught() {
         }
     };
     assert!(caught(false, plant));
+}
+
+#[test]
+fn a_chain_becomes_one_node() {
+    let run = |p: &[Var<f64>]| (0..1000).fold(p[0], |x, _| x.sin() * p[1] + p[2]);
+    let (exact, mut compressed) = compressed(&[0.5, 1.0, 0.0], run, 1.0);
+    assert_eq!(compressed.report().steps[0].size.nodes, 1003);
+    assert_eq!((compressed.size().nodes, compressed.size().edges), (4, 3));
+    for (a, b) in compressed.reverse(&[1.0]).unwrap().iter().zip(&exact) {
+        assert!((a - b).abs() <= 1e-12 * b.abs());
+    }
 }
 
 #[test]

@@ -63,7 +63,7 @@ impl<S: Scalar> Recorder<S> {
             return;
         }
         let (output, replaces) = whole.output();
-        self.arrays.counts.added += whole.arguments().iter().map(|region| region.places.len()).sum::<usize>();
+        self.arrays.counts.added += whole.arguments().map(|region| region.places.len()).sum::<usize>();
         self.arrays.counts.filled += if replaces { output.places.len() } else { 0 };
         self.arrays.counts.operations += 1;
         let scratch = whole.scratch() * size_of::<S>();

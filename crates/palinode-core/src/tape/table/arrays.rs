@@ -42,13 +42,13 @@ fn nodes_of(region: &Region) -> Vec<u32> {
 }
 
 fn whole_row<S: Scalar>(whole: &Whole<S>) -> (TableRow, Vec<u32>) {
-    let ((output, replaces), arguments) = (whole.output(), whole.arguments());
-    let from: Vec<String> = arguments.iter().filter_map(|region| region_name(region)).collect();
+    let (output, replaces) = whole.output();
+    let from: Vec<String> = whole.arguments().filter_map(region_name).collect();
     let array = match region_name(output) {
         Some(to) => format!("{to} {} {}", if replaces { "<-" } else { "+<-" }, from.join(" ")),
         None => from.join(" "),
     };
-    let inputs = arguments.iter().flat_map(|region| nodes_of(region)).collect();
+    let inputs = whole.arguments().flat_map(nodes_of).collect();
     let array = Some(array.trim_end().to_string());
     let row = TableRow { index: 0, op: whole.name(), inputs, output: None, saved: vec![], array };
     (row, nodes_of(output))
