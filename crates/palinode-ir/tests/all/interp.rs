@@ -129,6 +129,17 @@ fn recursion() {
 }
 
 #[test]
+fn loops_of_less_than_no_rounds_give_what_they_begin_with() {
+    let p = program(&[Type::INT], |b, v| {
+        let (one, two) = (b.int(1), b.int(2));
+        b.for_loop(v[0], &[one, two], |b, _, s| vec![s[1], b.integer(IntOp::Add, s[0], s[1])])
+    });
+    for (n, expected) in [(-3, [1, 2]), (0, [1, 2]), (3, [5, 8])] {
+        assert_eq!(run::<f64>(&p, &[Datum::int(n)]).unwrap(), expected.map(Datum::int));
+    }
+}
+
+#[test]
 fn a_tape_is_recorded() {
     let source = "param r\nparam x0\ninput n: int\nvar x = x0\nfor k in 0..n { x = r * x * (1 - x) }\nloss x";
     let p = compile(source).program;

@@ -66,11 +66,6 @@ impl Checked {
         } else {
             assert_eq!(stats.peak_bytes, measured, "{name}: {stats:?}");
         }
-        // Whatever else it takes is in the account, too.
-        let (again, all) = peak_of_all(|| code.run_with_stats(inputs, &limits));
-        assert_eq!(again.unwrap().1, stats, "{name}");
-        self.spare = self.spare.min(stats.heap_bytes as i64 - all as i64);
-        assert!(all <= stats.heap_bytes, "{name}: {all} bytes, {} charged", stats.heap_bytes);
         self.runs += 1;
         self.arrays += usize::from(measured > 0);
         // A recorded run is the same run, and the plan of its events knows the peak.
@@ -90,15 +85,16 @@ impl Checked {
             Err(PlanError::DependsOnData { .. } | PlanError::TooDeep { .. }) => {}
             Err(error) => panic!("{name}: {error}\n{}", palinode_ir::text::print(program)),
         }
-        // The peak as a budget is enough, one byte less is not, and then the budget is kept too.
-        let with = |bytes: usize| {
-            let limits = Limits { budget: Budget::from(bytes), ..limits };
-            peaks(|| code.run(inputs, &limits))
-        };
-        let (within, ..) = with(stats.heap_bytes);
-        assert_eq!(bits(&within.unwrap()), bits(&outputs), "{name}");
+        // The peak as a budget is enough, whatever else is taken; one byte less is not, and then the budget
+        // is kept too.
+        let with = |bytes: usize| Limits { budget: Budget::from(bytes), ..limits };
+        let (within, all) = peak_of_all(|| code.run_with_stats(inputs, &with(stats.heap_bytes)));
+        let (within, again) = within.unwrap();
+        assert_eq!((bits(&within), again), (bits(&outputs), stats), "{name}");
+        self.spare = self.spare.min(stats.heap_bytes as i64 - all as i64);
+        assert!(all <= stats.heap_bytes, "{name}: {all} bytes, {} charged", stats.heap_bytes);
         if let Some(less) = stats.heap_bytes.checked_sub(1) {
-            let (refused, measured, _) = with(less);
+            let (refused, measured, _) = peaks(|| code.run(inputs, &with(less)));
             let refused = refused.unwrap_err().kind;
             let RunErrorKind::OverBudget { budget, live, needed, .. } = refused else {
                 panic!("{name}: {refused}")

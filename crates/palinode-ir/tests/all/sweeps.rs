@@ -171,10 +171,10 @@ fn the_plan_knows_the_peak_of_short_and_long_sweeps() {
     for (source, inputs) in cases {
         let wrt: Vec<usize> = (0..inputs.len()).collect();
         let program = compile(source).program;
-        for n in [0, 1, 2, 3, 7, 8, 9, 64, 100, 300] {
+        for n in [0, 1, 2, 3, 5, 6, 7, 8, 9, 12, 64, 100, 300] {
             let mut inputs = inputs.clone();
             inputs.push(Datum::int(n));
-            for snapshots in [1, 2, 3, 5, 8, 30, 63, 64, 65, 99, 100, 101, 299] {
+            for snapshots in [1, 2, 3, 5, 8, 30, 62, 63, 64, 65, 98, 99, 100, 101, 299, 300] {
                 let swept = limited(&program, Keep::Snapshots(snapshots));
                 let gradient = passes::simplify(&transform::value_and_grad(&swept, &wrt).unwrap());
                 let (_, stats) = Code::new(&gradient).run_with_stats(&inputs, &Limits::default()).unwrap();

@@ -5,13 +5,34 @@ use palinode_ir::text::{parse, print};
 use palinode_ir::{FuncId, FunctionBuilder, Literal, Op, Program, Rule, Type};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
+use std::sync::LazyLock;
 
 use crate::random::programs::{self, Kind};
 
-/// A program with loops, branches and calls.
-fn structured() -> Program {
-    programs::program(7, 40, Kind::Any)
+/// A rule with a name from people, and blocks that a random program has not.
+const MORE: &str = "fn square(x: f64) -> (f64) tangent square\\{27}s\\{20}rule { y = mul x, x yield y }
+fn square\\{27}s\\{20}rule(x: f64, dx: f64) -> (f64) { y = mul x, dx z = add y, y yield z }
+fn blocks(n: int, a: f64[_], x: f64) -> (f64[_], f64) {
+  b = fused (p: f64 = a, q: f64 = x) { e = mul p, q yield e }
+  for i in down n () { yield }
+  s = sweep snapshots 2 k in n (u: f64 = x) { v = sin u yield v } back j (t: f64) (w: f64 = x) { yield w }
+  yield b, s
 }
+";
+
+/// A program with loops, branches and calls; beside it every operation in a function of its own.
+static EVERYTHING: LazyLock<Program> = LazyLock::new(|| {
+    let (mut text, mut last) = (print(&programs::program(7, 40, Kind::Any)) + MORE, None);
+    crate::facts::each(|op, _, program| {
+        if last.replace(op.clone()).as_ref() != Some(op) {
+            let alone = print(program);
+            let (head, rest) = alone.split_once(" outputs (").unwrap();
+            let head = head.replace("entry fn main", &format!("fn f{}", text.len()));
+            text += &format!("{head} {}", rest.split_once(") ").unwrap().1);
+        }
+    });
+    read(&text)
+});
 
 fn read(text: &str) -> Program {
     parse(text).unwrap_or_else(|errors| panic!("{errors:?}\n{text}"))
@@ -32,6 +53,9 @@ fn every_operation_is_read_back() {
     });
     let missing = Op::all().into_iter().find(|op| op.blocks() == 0 && !seen.contains(op.name()));
     assert_eq!(missing, Some(Op::Call(FuncId(0))), "never written");
+    assert_eq!(read(&print(&EVERYTHING)), *EVERYTHING);
+    let is_there = |op: &Op| EVERYTHING.count(|inst| inst.op.name() == op.name()) > 0;
+    assert_eq!(Op::all().into_iter().find(|op| !is_there(op)), None, "not among everything");
     let mut b = FunctionBuilder::new("main");
     let x = b.param("x", Type::REAL);
     b.map(Rule { row: rules::Row::Powi, parameter: -2 }, &[x]);
@@ -45,13 +69,13 @@ fn every_operation_is_read_back() {
     for literal in names.into_iter().chain(others) {
         b.literal(literal);
     }
-    let program = b.finish_program(&[x], &["the same, or x.1"]).unwrap();
+    let program = b.finish_program(&[x; 4], &["the same, or x.1", "", "the sum", "x.1"]).unwrap();
     assert_eq!(read(&print(&program)), program);
 }
 
 #[test]
 fn numbers_follow_the_order_of_definition() {
-    let mut program = structured();
+    let mut program = EVERYTHING.clone();
     let text = print(&program);
     // The same program with other ids.
     for function in &mut program.functions {
@@ -198,7 +222,7 @@ proptest! {
     fn mutated_prints_are_survived(
         changes in prop::collection::vec((any::<prop::sample::Index>(), any::<prop::sample::Index>(), 0..4u8), 1..6),
     ) {
-        let text = print(&structured());
+        let text = print(&EVERYTHING);
         // Words and what is between them are exchanged, dropped, doubled and cut.
         let mut words: Vec<&str> = text.split_inclusive(|c: char| !c.is_alphanumeric() && c != '.').collect();
         for (from, to, how) in changes {

@@ -19,8 +19,8 @@ fn loss_only(model: &Model) -> Program {
     passes::dce(&program)
 }
 
-fn run(program: &Program, inputs: &[Datum<f64>], name: &str) -> Vec<f64> {
-    let results = Code::new(program).run(inputs, &Limits::default());
+fn run(code: &Code, inputs: &[Datum<f64>], name: &str) -> Vec<f64> {
+    let results = code.run(inputs, &Limits::default());
     flat(&results.unwrap_or_else(|error| panic!("{name}: {error}")))
 }
 
@@ -65,7 +65,7 @@ fn the_gradient_of_the_gradient_is_the_tapes_hessian() {
         };
         // Transposed twice: a row at a time.
         let gradient = passes::simplify(&transform::grad(&program, &wrt).unwrap());
-        let twice = passes::simplify(&transform::vjp(&gradient, &wrt).unwrap());
+        let twice = Code::new(&passes::simplify(&transform::vjp(&gradient, &wrt).unwrap()));
         for row in 0..n {
             let mut at = 0;
             let seeds: Vec<Datum<f64>> = wrt
@@ -83,7 +83,8 @@ fn the_gradient_of_the_gradient_is_the_tapes_hessian() {
             }
         }
         // Forward over reverse, in one program; blocks of arrays are laid out by argument.
-        let whole = run(&passes::simplify(&transform::hessian(&program, &wrt).unwrap()), &given, &name);
+        let whole = Code::new(&passes::simplify(&transform::hessian(&program, &wrt).unwrap()));
+        let whole = run(&whole, &given, &name);
         let sizes: Vec<usize> = wrt.iter().map(|&at| given[at].elements()).collect();
         let (mut at, mut first) = (0, 0);
         for &rows in &sizes {
