@@ -313,7 +313,7 @@ pub enum Error {
         part: usize,
         /// What it is at the point.
         here: f64,
-        /// What it is to the sides, extrapolated to the point; twice the same if it exists on one side only.
+        /// What it is on both sides, extrapolated to the point; twice the same if it exists on one side only.
         sides: [f64; 2],
     },
     /// A comparison may go as it does at this point only, and beside it nothing can be computed.

@@ -14,11 +14,11 @@
 //! | [`decision`] | what a program decided by active values |
 //! | [`Reals`], [`Snapshot`], [`SnapshotStore`] | values with numbers inside, as words, and where such words are kept |
 //! | [`schedule`] | which states of a loop to keep so that it can be reversed in little memory |
-//! | [`dense`] | small linear systems of plain numbers, with condition numbers |
+//! | [`dense`] | vectors of plain numbers: norms, least squares |
 //! | [`matrix`] | dense linear algebra over any number: what programs compute with, and `linalg` beyond `f64` |
 //! | [`Budget`] | how many bytes something may take |
 //!
-//! Absent from this package: programs, files, the terminal, global state.
+//! Absent from this package: programs, files, the terminal, clocks, randomness.
 
 mod array;
 mod budget;

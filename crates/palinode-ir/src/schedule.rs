@@ -1,4 +1,4 @@
-//! The order in which a sweep keeps snapshots, computes states again, and goes back through rounds.
+//! The order in which a sweep keeps snapshots, computes states again, and reverses rounds.
 //!
 //! Input: the number of rounds, and of states that may be kept. Output: actions; of
 //! [`palinode_core::schedule`], the binomial schedule, which advances least. Here a round is recorded and

@@ -16,7 +16,8 @@
 //! | [`Batch`] | gradients summed over samples, the same bits on any number of threads |
 //! | [`MemoryStore`], [`DiskStore`], [`CompressedStore`], [`LossyStore`] | where snapshots are kept |
 //!
-//! Absent from this package: the terminal, derivative formulas, global state.
+//! Absent from this package: the terminal, derivative formulas, global state (but a counter that names runs
+//! on disk).
 
 mod batch;
 mod error;

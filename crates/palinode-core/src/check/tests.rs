@@ -81,7 +81,7 @@ fn tie(x: f64) -> u64 {
 }
 
 const BENT: &[Bent] = &[
-    // Kinks of rules; the slopes to the sides still change.
+    // Kinks of rules; the slopes on both sides still change.
     (|x| (3.0 * relu(x) + x.cos(), 0), |x| 3.0 * step_up(x) - x.sin()),
     (|x| (3.0 * relu(x) - x.cos() + x, 0), |x| 3.0 * step_up(x) + x.sin() + 1.0),
     (|x| (x.abs() + (2.0 * x).exp(), 0), |x| side(x) + 2.0 * (2.0 * x).exp()),

@@ -8,7 +8,7 @@
 //!
 //! It also notes whether a comparison was *suspicious*: an exact tie, an exact zero or something very small
 //! against a tiny threshold, or an active value that is infinite or NaN. Such an outcome may exist only at
-//! this point, and then its branch is not the function's; `points` looks to the sides, with the log that is
+//! this point, and then its branch is not the function's; `points` looks at both sides, with the log that is
 //! kept here.
 //!
 //! | file | |
@@ -19,7 +19,7 @@
 //!
 //! Invariants: comparisons inside derivative rules are not counted (their conventions are in the rule table);
 //! nothing is counted outside [`watch`]; the counts belong to one thread and one scope; what is run again to
-//! look to the sides (`logged`, `beside`) is seen by no scope but its own.
+//! look at both sides (`logged`, `beside`) is seen by no scope but its own.
 
 mod log;
 mod noted;

@@ -45,7 +45,7 @@
 //!
 //! Where a library asks `is_zero` of a zero that carries a derivative, the answer is no, so that it is not
 //! skipped. A pivot that is zero only by accident then gives infinities or NaN; the drivers run again with
-//! the answers of plain numbers, look at that from the sides, and give the derivative or name the decision
+//! the answers of plain numbers, look at that from both sides, and give the derivative or name the decision
 //! (PAL0119).
 
 use super::FormatLimits;
@@ -59,7 +59,7 @@ macro_rules! subset_of_number {
         $(subset_of_number! { $generics [$Number] $primitive })*
     };
     ([$($generics:tt)*] [$Number:ty] $primitive:ident) => {
-        /// The inclusion makes a constant; the way back is a decision if the number is active.
+        /// The inclusion makes a constant; the conversion back is a decision if the number is active.
         impl<$($generics)*> SubsetOf<$Number> for $primitive {
             #[inline]
             fn to_superset(&self) -> $Number {

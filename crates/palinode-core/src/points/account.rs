@@ -1,4 +1,4 @@
-//! The bytes of looking to the sides.
+//! The bytes of looking at both sides.
 //!
 //! Input: what is about to be allocated. Output: leave to do so, or the error with which looking stops.
 //!
@@ -9,7 +9,7 @@ use crate::decision;
 use crate::error::Error;
 use core::cell::{Cell, RefCell};
 
-/// The bytes of looking to the sides: how many there may be, and the most that there were.
+/// The bytes of looking at both sides: how many there may be, and the most that there were.
 #[doc(hidden)]
 #[derive(Debug)]
 pub struct Account {

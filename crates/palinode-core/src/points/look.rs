@@ -47,7 +47,7 @@ const MOST_SIGNS: usize = 64;
 const MOST_TRIALS: usize = 1000;
 
 thread_local! {
-    /// What the last driver refused that was looked at from the sides, until the run around it is over.
+    /// What the last driver refused that was looked at from both sides, until the run around it is over.
     static REFUSED: RefCell<Option<Error>> = const { RefCell::new(None) };
 }
 
@@ -175,7 +175,7 @@ pub(super) fn charge_of<'a>(
     account.charge(parts.capacity() * size_of::<f64>() + log.taken_of(budget))
 }
 
-/// What a run beside the point found, if it did not fail and there are bytes for it.
+/// What a run near the point found, if it did not fail and there are bytes for it.
 pub(super) fn found_beside<'a>(
     account: &'a Account,
     run: impl FnOnce(&mut Vec<f64>) -> bool,

@@ -22,7 +22,7 @@
 //! | `undefined.rs` | what is infinite or NaN at the point, because of a comparison |
 //!
 //! Invariants: nothing suspicious costs nothing and allocates nothing; the last run is the one at the point,
-//! so that whatever a closure leaves behind is what it left there; runs to the sides are seen by no other
+//! so that whatever a closure leaves behind is what it left there; runs on both sides are seen by no other
 //! scope. Drivers inside the closure verify their own level in all of these runs, and one that refuses near
 //! the point makes the outer one refuse. If nothing can be computed near the point, that is refused, too.
 //!
@@ -67,7 +67,7 @@ pub type Kind = (Parts, usize);
 /// A derivative as a function of the point, which adds its parts to a list if it is given one.
 type Run<'a, S, R, E> = dyn FnMut(&[S], Option<&mut Vec<f64>>) -> Result<R, E> + 'a;
 
-/// Runs at `x`, and looks to the sides if a comparison there was suspicious.
+/// Runs at `x`, and looks at both sides if a comparison there was suspicious.
 #[doc(hidden)]
 #[inline]
 pub fn verified<S: Scalar, R, E: From<Error>>(
@@ -196,8 +196,8 @@ fn most_runs(point: &[f64], order: usize) -> usize {
     2 + 2 * (1 + look::levels(f64::EPSILON, order) + look::MORE_LEVELS + farther)
 }
 
-/// The bytes that a look to the sides of a point keeps while a derivative of this order by all its numbers is
-/// computed: the point itself and what is made of it, what is found in all runs, and short logs.
+/// The bytes that a look at both sides of a point keeps while a derivative of this order by all its numbers
+/// is computed: the point itself and what is made of it, what is found in all runs, and short logs.
 #[doc(hidden)]
 pub fn kept_bytes(point: &[f64], order: usize) -> usize {
     let (numbers, runs) = (point.len(), most_runs(point, order));

@@ -1,7 +1,7 @@
 //! What is infinite or NaN at a point, because of how a comparison goes there.
 //!
 //! Input: a derivative as a function of the point, which failed there. Output: the derivative as plain
-//! numbers find it, looked at from the sides; an error that names a comparison, if it goes as it does at the
+//! numbers find it, looked at from both sides; an error that names a comparison, if it goes as it does at the
 //! point only and all is finite beside it; or what it was.
 //!
 //! A zero that carries a derivative says that it is not zero (`carries_derivative` in `number.rs` and

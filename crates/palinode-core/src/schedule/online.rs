@@ -53,7 +53,7 @@ pub struct Online {
     betas: Option<Betas>,
 }
 
-/// What it costs to go back over the steps between two snapshots.
+/// What it costs to reverse the steps between two snapshots.
 #[derive(Clone, Copy, Debug)]
 struct Gap {
     /// At its place.
@@ -228,7 +228,7 @@ impl Online {
     }
 
     /// Which snapshot, neither the first nor the last, costs least if it is given up for one at the end: how
-    /// much more it then costs to go back, but for what lies between the last one and the end.
+    /// much more it then costs to reverse the loop, but for what lies between the last one and the end.
     fn least_loss(&self) -> Option<(i64, usize)> {
         let mut best: Option<(i64, usize)> = None;
         // What the gaps after `place` gain by a slot more.

@@ -260,7 +260,7 @@ impl<S: Scalar<Bool = bool>> Record<'_, S> {
         rows
     }
 
-    /// The inputs that a node depends on, found by going back over everything once: slots of arrays mean
+    /// The inputs that a node depends on, found by one reverse sweep over everything: slots of arrays mean
     /// something else at different times.
     fn inputs_of(&self, output: u32, parents: &Parents) -> Vec<usize> {
         let recorder = &self.tape.recorder;

@@ -119,7 +119,7 @@ pub(super) fn apply<R: Real>(
 }
 
 /// Values that coincide are a tie: the vectors are arbitrary, and a zero factor hides that their derivatives
-/// are infinite. So derivatives are looked at from the sides.
+/// are infinite. So derivatives are looked at from both sides.
 fn note_coincidence<R: Real>(values: &[R], size: usize) {
     decision::coincided(matrix::coincide(values, size));
 }

@@ -199,7 +199,7 @@ impl Code {
             .map(|(outputs, ..)| outputs)
     }
 
-    /// Runs it and calls `observer` with every round through which a sweep has gone back, last rounds first.
+    /// Runs it and calls `observer` with every round that a sweep has reversed, last rounds first.
     ///
     /// # Errors
     /// As [`Code::run`].

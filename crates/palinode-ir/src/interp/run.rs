@@ -36,7 +36,7 @@ pub(super) trait Observer {
         false
     }
 
-    /// A sweep has gone back through a round.
+    /// A sweep has reversed a round.
     fn back(&mut self, _round: &RoundBack) {}
 }
 

@@ -1,4 +1,4 @@
-//! What is planned before the first run of a gradient: itself, the values before it, and looks to the sides
+//! What is planned before the first run of a gradient: itself, the values before it, and looks at both sides
 //! of a tie.
 //!
 //! Whoever computes gradients within a budget plans here and nowhere else, so that all refuse the same
@@ -79,7 +79,7 @@ impl Within {
     }
 }
 
-/// What gradients to the sides of a tie may take.
+/// What gradients on both sides of a tie may take.
 pub enum Sides {
     /// A gradient beside what is kept, and bytes that are left over.
     Within {
@@ -95,7 +95,7 @@ pub enum Sides {
 impl Sides {
     const ANY: Sides = Sides::Within { gradient: Within::AnyMemory, left: usize::MAX };
 
-    /// Plans the gradients to the sides, beside what is kept; `values` is what the values take.
+    /// Plans the gradients on both sides, beside what is kept; `values` is what the values take.
     fn plan(asked: &Asked, here: &Within, values: Option<u64>, of: Target<'_>) -> Sides {
         let Some(budget) = here.budget() else { return Sides::ANY };
         let budget = less(budget, asked.beside.sides);
@@ -135,7 +135,7 @@ pub struct Ahead {
     pub within: Within,
     /// The program of the values.
     pub values: Program,
-    /// What runs to the sides of a tie may take.
+    /// What runs on both sides of a tie may take.
     pub sides: Sides,
 }
 
@@ -169,7 +169,7 @@ impl Ahead {
             return Ok(Ahead { within, values: simplified(of.program), sides: Sides::ANY });
         };
         let Beside { sides, check } = asked.beside;
-        // One program of the values beside a look to the sides, too, if that is possible.
+        // One program of the values beside a look at both sides, too, if that is possible.
         let budgets = [sides.max(check), check].map(|beside| (budget.bytes() as u64).checked_sub(beside));
         let mut found = values(of.program, of.inputs, budgets[0].unwrap_or(0));
         let sides = Sides::plan(asked, &within, found.heap, of);

@@ -35,7 +35,7 @@ impl Target<'_> {
         self.wrt.iter().map(|&at| self.inputs[at].elements()).sum()
     }
 
-    /// What a look to the sides of a tie keeps, should a comparison be one; nothing if none can be.
+    /// What a look at both sides of a tie keeps, should a comparison be one; nothing if none can be.
     pub fn bytes_of_sides(&self) -> u64 {
         let mut may_tie = false;
         for function in &self.program.functions {
@@ -70,7 +70,7 @@ pub struct Asked {
 /// Bytes that are there while something else is computed.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Beside {
-    /// Beside values and gradient, should a comparison be a tie: what a look to the sides keeps.
+    /// Beside values and gradient, should a comparison be a tie: what a look at both sides keeps.
     pub sides: u64,
     /// Beside values: what a check by differences holds, the gradient among it.
     pub check: u64,

@@ -11,7 +11,7 @@ pub struct Ladder<'a> {
     pub asked: &'a Asked,
     /// Of what.
     pub of: Target<'a>,
-    /// The smallest budget for what is done besides values, gradient and looks to the sides, given what the
+    /// The smallest budget for what is done besides values, gradient and looks at both sides, given what the
     /// values take; none if nobody knows.
     pub also: &'a dyn Fn(u64) -> Option<u64>,
 }
@@ -20,7 +20,7 @@ pub struct Ladder<'a> {
 pub struct Least {
     /// The budget.
     pub bytes: u64,
-    /// So much less would do without looks to the sides.
+    /// So much less would do without looks at both sides.
     pub sides: u64,
     /// So much less would do without what is done besides.
     pub also: u64,
@@ -43,7 +43,7 @@ pub struct Works {
 }
 
 impl Ladder<'_> {
-    /// A plan of the gradient within so many bytes, beside a look to the sides.
+    /// A plan of the gradient within so many bytes, beside a look at both sides.
     fn plan(&self, bytes: u64) -> Option<FittedGradient> {
         let bytes = usize::try_from(bytes.checked_sub(self.asked.beside.sides)?).unwrap_or(usize::MAX);
         self.asked.fit(self.of, Budget::from(bytes)).ok()

@@ -171,7 +171,7 @@ pub fn to_count(limits: &Limits) -> Limits {
 const TO_SAY: usize = 64 << 20;
 
 /// A budget that works with the rounds that a run of the values counts, if that can be said: not where a
-/// comparison is a tie, which is looked at from the sides.
+/// comparison is a tie, which is looked at from both sides.
 pub fn least_counted(asked: &Asked, of: Target<'_>, limits: &Limits) -> Option<u64> {
     let budget = if limits.budget.bytes() < TO_SAY { Budget::from(TO_SAY) } else { limits.budget };
     let limits = to_count(&Limits { budget, ..*limits });

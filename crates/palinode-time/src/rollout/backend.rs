@@ -63,7 +63,7 @@ pub trait Memory {
     /// is the user's.
     fn limit(&mut self, _budget: Budget) {}
 
-    /// The most bytes that looking to the sides of a decision took.
+    /// The most bytes that looking at both sides of a decision took.
     fn looked_bytes(&self) -> usize {
         0
     }
@@ -177,7 +177,7 @@ pub trait Backend<St: Step, T: Inner>: Memory {
         None
     }
 
-    /// Steps decided by something so suspicious: where steps are not looked at from the sides while they are
+    /// Steps decided by something so suspicious: where steps are not looked at from both sides while they are
     /// recorded, those to which it matters are from now on.
     fn look_from_now(&mut self, _suspicion: Suspicion) {}
 

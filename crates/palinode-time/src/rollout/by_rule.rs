@@ -21,8 +21,8 @@ pub struct ByRule<St: Step, T: Inner = f64> {
     input: Option<St::Input<Passive<T>>>,
     /// Whether `state` is the cotangent, and the list is not: a large one is not copied at every step.
     holds_cotangent: bool,
-    /// What steps decided by: each one to which that matters is looked at from the sides before it is gone
-    /// back over.
+    /// What steps decided by: each one to which that matters is looked at from both sides before it is
+    /// reversed.
     looks: Suspicion,
     looking: Account,
 }
@@ -168,7 +168,7 @@ impl<St: StepRule, T: Inner> Backend<St, T> for ByRule<St, T> {
     }
 }
 
-/// Looks at a step and its rule from the sides, where one of them decides by a tie. A cotangent that tells
+/// Looks at a step and its rule from both sides, where one of them decides by a tie. A cotangent that tells
 /// the entries apart is carried back over the step; that what a step decides is no decision of its rule, or
 /// the other way round, is for the derivatives to show.
 #[cold]

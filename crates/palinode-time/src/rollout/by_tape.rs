@@ -31,7 +31,7 @@ pub struct ByTape<St: Step, T: Inner = f64> {
     /// What goes from one step of a recording to the next.
     crossing: Flat<Var<T>>,
     boundary: Boundary<T>,
-    /// For looking to the sides of a decision.
+    /// For looking at both sides of a decision.
     looking: Account,
     /// Instead of all that, if the step is narrow.
     columns: Option<Columns<St, T>>,
@@ -169,7 +169,7 @@ impl<St: Step, T: Inner> Backend<St, T> for ByTape<St, T> {
         }
         let words = &mut words_after[kept];
         let mut taken = Ok(());
-        // A decision of this point only is looked for in this unit, from its state to the sides.
+        // A decision of this point only is looked for in this unit, on both sides of its state.
         let verified = sides::verified(looking, &numbers.reals, |reals, parts| {
             let mut record = tapes[kept].record_once(reals, |vars| {
                 let mut source = reading(vars, &numbers.plain, |var: Var<T>| var);

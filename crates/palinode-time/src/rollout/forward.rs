@@ -129,7 +129,7 @@ impl<St: Step, How: Differentiate<St>> Rollout<'_, St, How> {
     }
 
     /// The last state and its tangent in a direction; those after each step are shown on the way. What
-    /// looking to the sides takes is charged.
+    /// looking at both sides takes is charged.
     fn forward_state(
         &self,
         initial: &St::State<f64>,
@@ -168,7 +168,7 @@ impl<St: Step, How: Differentiate<St>> Rollout<'_, St, How> {
     /// The exact derivative in the direction of a gradient by initial state and parameters that may not be
     /// exact, which a streaming forward sweep gives, as a part of what that gradient says it is: 1 if it is
     /// right there. `None` if the gradient is zero, its square is no number, or a step decides by a tie and
-    /// there are too few bytes to look at it from the sides.
+    /// there are too few bytes to look at it from both sides.
     pub(super) fn exact_part_in_own_direction<B: Backend<St, f64>>(
         &self,
         initial: &St::State<f64>,

@@ -46,7 +46,7 @@ pub struct Repeat<St> {
 
 impl<St> Repeat<St> {
     /// The step, so many times. As many snapshots of the inner loop are kept as make it run at most three
-    /// times when its outer step is gone back through; it runs once more each time that the outer loop is
+    /// times when its outer step is reversed; it runs once more each time that the outer loop is
     /// advanced over it.
     pub fn new(step: St, times: u64) -> Self {
         let snapshots = schedule::fewest_snapshots_for(times, 3.0).unwrap_or(1);

@@ -1,9 +1,9 @@
 //! Decisions that exist only at a point, and numbers of an outer driver, in rollouts.
 //!
 //! Input: a unit of steps, or a loss, as a function of the numbers it starts from. Output: the same, looked
-//! at from the sides where a comparison was suspicious (`palinode_core::points`).
+//! at from both sides where a comparison was suspicious (`palinode_core::points`).
 //!
-//! Invariants: steps are moved to the sides one unit at a time, each from its own state: what a loop does
+//! Invariants: steps are moved to both sides one unit at a time, each from its own state: what a loop does
 //! with a small change is not asked for. A rollout without suspicious comparisons does nothing here.
 
 use super::flat::{Flat, Verbatim, for_each_number, reading, words_per_number};
@@ -17,7 +17,7 @@ use core::iter::once_with;
 use palinode_core::{Dual, Error as CoreError, Reals, Record, Scalar, Seeded, Tape, Var, points};
 use points::{Account, Parts};
 
-/// Records a unit of steps, or a loss, from these numbers. What looking to the sides takes is charged to the
+/// Records a unit of steps, or a loss, from these numbers. What looking at both sides takes is charged to the
 /// account; a side beyond the budget is an error, not a side without a derivative.
 #[inline]
 pub(super) fn verified<T: Inner>(
@@ -97,8 +97,8 @@ pub(super) fn add_parts<T: Inner>(
     }
 }
 
-/// Takes the steps of a forward rollout one by one, each from its own state to the sides where that is
-/// needed. What that takes is charged.
+/// Takes the steps of a forward rollout one by one, each from its own state and on both sides of it
+/// where that is needed. What that takes is charged.
 pub(super) fn take_steps<St: Step>(
     account: &Account,
     step: &St,

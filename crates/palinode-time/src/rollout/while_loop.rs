@@ -89,7 +89,7 @@ impl<St: Step, How: Differentiate<St>> Rollout<'_, St, How> {
         Ok(Swept { engine, report })
     }
 
-    /// Runs until the condition holds, and goes back.
+    /// Runs until the condition holds, then reverses the loop.
     fn go_until<B: Backend<St, f64>>(
         &self,
         engine: &mut Engine<'_, St, f64, B>,

@@ -276,7 +276,7 @@ fn a_skipped_product_is_refused_by_every_driver_and_order() {
     assert_eq!(derivatives(slope, 0.0).unwrap(), [0.0, 0.0]);
 }
 
-/// The runs to the sides are seen by nobody, and happen only where they are needed.
+/// The runs on both sides are seen by nobody, and happen only where they are needed.
 #[test]
 fn runs_to_the_sides_are_apart() {
     let mut runs = 0;

@@ -7,7 +7,7 @@
 //!
 //! Limits in bytes count on states as long as the first. If they turn out longer, the sweep measures them and
 //! goes on with fewer snapshots, once: after that none can be too long. The first state is always kept, and
-//! one snapshot is enough to go back, so that a limit works if the first state fits.
+//! one snapshot is enough for the reverse sweep, so that a limit works if the first state fits.
 
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ use crate::types::Span;
 
 const OP: &str = "sweep";
 
-/// A round through which a sweep has gone back. A sweep of no rounds is told once, with 0 of them.
+/// A round that a sweep has reversed. A sweep of no rounds is reported once, with 0 of them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RoundBack {
     /// The loop.
@@ -59,9 +59,9 @@ pub(super) struct Running<R> {
     rounds: u64,
     snapshots: u64,
     state_bytes: u64,
-    /// How many rounds have not been gone back through.
+    /// How many rounds have not been reversed.
     left: u64,
-    /// How many have been run forwards, without those that were gone back through at once.
+    /// How many have been run forwards, without those that were reversed at once.
     advanced: u64,
     /// The bytes of the largest state so far, while states are measured.
     largest: Option<u64>,
@@ -237,7 +237,7 @@ impl<R: Real> Machine<'_, R> {
                         running.arrays[slot * each..][..each].fill(Array::Empty);
                     }
                 }
-                // The round is run and gone back through in one block.
+                // The round is run and reversed in one block.
                 Some(Action::Record { .. }) => {}
                 Some(Action::Reverse { step }) => {
                     self.ints[counter] = step as i64;

@@ -302,7 +302,7 @@ impl<'p> Walk<'p> {
     }
 
     /// Gives up all snapshots but the first, runs the rounds that are left for the size of the largest state,
-    /// and goes back to the first one: how many snapshots there is room for, and that size.
+    /// and restarts from the first one: how many snapshots fit, and that size.
     fn measure(
         &mut self,
         parts: &Parts<'p>,

@@ -175,8 +175,8 @@ fn run(name: &str, fitted: &FittedGradient, inputs: &[Datum<f64>], budget: usize
     assert_eq!(bits(&found), expected, "{name}: other bits within {budget}");
 }
 
-/// Holds a program to the law, also so many eighths of the way from the budget that a refusal names to the one
-/// that keeps everything; gives both, if it can be planned.
+/// Holds a program to the law, also so many eighths of the way from the budget that a refusal names to the
+/// one that keeps everything; gives both, if it can be planned.
 fn check(seed: u64, text: &str, parts: &[usize], seen: &mut Seen) -> Option<(usize, usize)> {
     let name = format!("program {seed}\n{text}\n");
     let model = compile(text);

@@ -13,7 +13,7 @@ pub(in crate::rollout) struct LossSoFar<St: Step, T: Inner> {
     /// The loss after so many steps has been taken already.
     pub(in crate::rollout) taken_at: Option<u64>,
     pub(super) tape: Tape<T>,
-    /// The memory of looking to the sides of its decisions.
+    /// The memory of looking at both sides of its decisions.
     pub(super) looking: Account,
     /// The state that it is taken of.
     pub(super) state: Option<St::State<Var<T>>>,

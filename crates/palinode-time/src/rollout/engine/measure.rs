@@ -132,7 +132,7 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
         Ok(uniform)
     }
 
-    /// Takes every step once; those for which `records` holds are recorded and gone back over, and forgotten.
+    /// Takes every step once; those for which `records` holds are recorded and reversed, and forgotten.
     pub(in crate::rollout) fn measure(
         &mut self,
         initial: &Snapshot,

@@ -192,8 +192,9 @@ impl<'a, St: Step, T: Inner, B: Backend<St, T>> Engine<'a, St, T, B> {
         Ok(())
     }
 
-    /// Runs the whole loop once to hash its states, if they are to be compared, and goes back to its start:
-    /// every step is then run at least twice, and the first that differs is the first to be noticed.
+    /// Runs the whole loop once to hash its states, if they are to be compared, and restarts from its
+    /// beginning: every step is then run at least twice, and the first that differs is the first to be
+    /// noticed.
     pub(super) fn rehearse(&mut self, initial: &Snapshot, steps: u64) -> Result<(), Error> {
         if self.watch.hashes.is_none() {
             return Ok(());

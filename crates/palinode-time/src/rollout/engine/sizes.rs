@@ -62,7 +62,7 @@ pub(in crate::rollout) struct Heaviest {
     states: Sizes,
     recording: Recording,
     loss: usize,
-    /// The bytes of looking to the sides of steps and of the loss.
+    /// The bytes of looking at both sides of steps and of the loss.
     looked: [usize; 2],
     /// Whether snapshots differ in size.
     varies: bool,
