@@ -20,14 +20,17 @@ thread_local! {
     static COUNTS: [Cell<Count>; 3] = const { [const { Cell::new(Count { calls: 0, live: 0, peak: 0 }) }; 3] };
 }
 
+/// Every allocation of every test comes here: an iterator and a call of `max` were a tenth of their time.
 fn count(layout: Layout, change: impl Fn(&mut Count)) {
     let kind = if layout.align() == 64 { ARRAYS } else { OTHERS };
     COUNTS.with(|counts| {
-        for which in [kind, ALL] {
-            let mut count = counts[which].get();
+        let one = |cell: &Cell<Count>| {
+            let mut count = cell.get();
             change(&mut count);
-            counts[which].set(count);
-        }
+            cell.set(count);
+        };
+        one(&counts[kind]);
+        one(&counts[ALL]);
     });
 }
 
@@ -40,7 +43,9 @@ unsafe impl GlobalAlloc for Counting {
         count(layout, |count| {
             count.calls += 1;
             count.live = count.live.wrapping_add(layout.size());
-            count.peak = count.peak.max(count.live);
+            if count.live > count.peak {
+                count.peak = count.live;
+            }
         });
         // SAFETY: the caller keeps the contract of `alloc`.
         unsafe { System.alloc(layout) }
