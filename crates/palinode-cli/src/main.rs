@@ -60,7 +60,7 @@ use reserve::MEMORY;
 use session::{Plain, Session};
 
 fn main() -> ExitCode {
-    MEMORY.keep_reserve();
+    MEMORY.keep_reserves();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => return usage(&renamed(error)),
