@@ -12,8 +12,8 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 
 use peak_alloc::PeakAlloc;
 
-/// What each reserve keeps: much more than an error and its text take, and more than the megabyte by which the
-/// system's allocator grows.
+/// What each reserve keeps: much more than an error and its text take, and more than the megabyte by which
+/// the system's allocator grows.
 const KEPT: Layout = Layout::new::<[u8; 2 << 20]>();
 
 /// The largest allocations for which a reserve is given back, and the reserve.
