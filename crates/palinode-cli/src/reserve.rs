@@ -66,8 +66,8 @@ fn or_from_reserve(mut found: *mut u8, size: usize, again: impl Fn() -> *mut u8)
     found
 }
 
-// SAFETY: every call goes to an allocator that keeps the contract, with what the caller gave; the second call
-// follows one that gave nothing and changed nothing.
+// SAFETY: every call goes to an allocator that keeps the contract, with what the caller gave; a later call
+// follows ones that gave nothing and changed nothing.
 #[allow(unsafe_code)]
 unsafe impl GlobalAlloc for Memory {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {

@@ -219,12 +219,12 @@ fn codes(text: &str, before: &str) -> BTreeSet<String> {
     text.split(&word).skip(1).filter_map(|rest| rest.get(..3)).map(|rest| format!("PAL0{rest}")).collect()
 }
 
-/// Every code that a package uses has a page in the book, every page a code, and both lists of pages have
-/// them all.
+/// Every code that a package uses or mentions has a page in the book, every page a code, and both lists of
+/// pages have them all.
 #[test]
 fn codes_and_pages_are_the_same() {
     let (crates, book) = (package().join(".."), package().join("../../docs/book"));
-    let mut used = BTreeSet::new();
+    let (mut used, mut mentioned) = (BTreeSet::new(), BTreeSet::new());
     let mut folders: Vec<PathBuf> =
         fs::read_dir(crates).unwrap().map(|package| package.unwrap().path().join("src")).collect();
     while let Some(folder) = folders.pop() {
@@ -232,7 +232,9 @@ fn codes_and_pages_are_the_same() {
             if path.is_dir() {
                 folders.push(path);
             } else {
-                used.extend(codes(&fs::read_to_string(&path).unwrap(), "\""));
+                let source = fs::read_to_string(&path).unwrap();
+                used.extend(codes(&source, "\""));
+                mentioned.extend(codes(&source, ""));
             }
         }
     }
@@ -241,6 +243,7 @@ fn codes_and_pages_are_the_same() {
     let pages: BTreeSet<String> =
         files.flat_map(|name| codes(&format!("/{}", name.to_str().unwrap()), "/")).collect();
     assert_eq!(used, pages, "codes in the sources, and pages");
+    assert_eq!(mentioned, pages, "codes that comments mention, too, and pages");
     assert_eq!(codes(&read("SUMMARY.md"), "errors/"), pages, "SUMMARY.md, and pages");
     assert_eq!(codes(&read("errors/README.md"), "]("), pages, "errors/README.md, and pages");
 }
