@@ -3,6 +3,8 @@
 //! For implicit functions and the sizes of cotangents, which exist in every build: `nalgebra` is optional,
 //! and these are few lines.
 
+use palinode_num::Scalar;
+
 /// The coefficients that bring the combination of these columns closest to `target`; columns that depend on
 /// those before them get zero.
 pub fn least_squares(columns: &[Vec<f64>], target: &[f64]) -> Vec<f64> {
@@ -41,7 +43,7 @@ pub fn least_squares(columns: &[Vec<f64>], target: &[f64]) -> Vec<f64> {
 
 /// The sum of products.
 pub fn dot(a: &[f64], b: &[f64]) -> f64 {
-    a.iter().zip(b).map(|(a, b)| a * b).sum()
+    f64::dot(a, b)
 }
 
 /// The Euclidean norm, without overflow.

@@ -103,5 +103,12 @@ impl<S: Scalar> Differentiable for Dual<S> {
     }
 }
 
-derivative_number! { [S: Scalar] Dual<S> }
+derivative_number! { [S: Scalar] Dual<S>, scalar {
+    fn chain_over(start: Self, count: usize, pair: impl Fn(usize) -> (Self, Self)) -> Self {
+        let primals = |(a, b): (Self, Self)| (a.value, b.value);
+        let value = S::chain_over(start.value, count, |place| primals(pair(place)));
+        let tangent = (0..count).map(pair).fold(start.tangent, |sum, (a, b)| sum + (a * b).tangent);
+        Dual { value, tangent }
+    }
+} }
 forward_number! { [S: Scalar] Dual<S> }

@@ -147,5 +147,13 @@ impl<S: Scalar, const N: usize> Differentiable for DualN<S, N> {
     }
 }
 
-derivative_number! { [S: Scalar, const N: usize] DualN<S, N> }
+derivative_number! { [S: Scalar, const N: usize] DualN<S, N>, scalar {
+    fn chain_over(start: Self, count: usize, pair: impl Fn(usize) -> (Self, Self)) -> Self {
+        let primals = |(a, b): (Self, Self)| (a.value, b.value);
+        let value = S::chain_over(start.value, count, |place| primals(pair(place)));
+        let add = |sum: Self, (a, b)| sum + a * b;
+        let tangents = (0..count).map(pair).fold(start, add).tangents;
+        DualN { value, tangents }
+    }
+} }
 forward_number! { [S: Scalar, const N: usize] DualN<S, N> }

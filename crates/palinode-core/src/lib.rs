@@ -20,6 +20,7 @@
 //!
 //! Absent from this package: programs, files, the terminal, clocks, randomness.
 
+mod accumulated;
 mod array;
 mod budget;
 pub mod check;
@@ -45,7 +46,6 @@ mod reals;
 pub mod rules;
 pub mod schedule;
 mod snapshot;
-mod sums;
 mod tape;
 
 pub use array::{Array, ArrayOperand, Position};

@@ -59,7 +59,7 @@ pub trait Operand<N>: Copy {
     fn second_argument<R: Binary>(self, rule: R, x: N) -> N;
 }
 
-/// A derivative number that can be added up in other ways than one after the other.
+/// A derivative number that can be added up in other than the naive way.
 pub(crate) trait Accumulated: Copy {
     fn accumulated_sum(terms: &[Self], how: Accumulator) -> Self;
     fn accumulated_dot(a: &[Self], b: &[Self], how: Accumulator) -> Self;

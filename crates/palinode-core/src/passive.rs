@@ -88,7 +88,21 @@ impl<S: Scalar> Differentiable for Passive<S> {
     }
 }
 
-derivative_number! { [S: Scalar] Passive<S> }
+derivative_number! { [S: Scalar] Passive<S>, scalar {
+    fn sum_over(count: usize, term: impl Fn(usize) -> Self) -> Self {
+        Passive(S::sum_over(count, |place| term(place).0))
+    }
+    fn dot_over(count: usize, pair: impl Fn(usize) -> (Self, Self)) -> Self {
+        Passive(S::dot_over(count, |place| primals(pair(place))))
+    }
+    fn chain_over(start: Self, count: usize, pair: impl Fn(usize) -> (Self, Self)) -> Self {
+        Passive(S::chain_over(start.0, count, |place| primals(pair(place))))
+    }
+} }
+
+fn primals<S>((a, b): (Passive<S>, Passive<S>)) -> (S, S) {
+    (a.0, b.0)
+}
 
 /// From minus zero, like the sum of `Var`s.
 impl<S: Scalar> core::iter::Sum for Passive<S> {

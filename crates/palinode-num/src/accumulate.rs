@@ -17,6 +17,7 @@
 
 use crate::error_free;
 use crate::exact::{Exact, ExactDot, ExactSum};
+use crate::products::{MatrixView, add_product};
 use crate::scalar::{Accumulator, Scalar};
 use core::fmt::Debug;
 
@@ -60,7 +61,8 @@ pub trait Summand: Scalar + Send + Sync {
     fn product_and_error(self, other: Self) -> (Self, Self);
 }
 
-/// One addition after the other.
+/// One addition after the other. (Slices as a whole are added in the order of [`sums`](crate::sums), which a
+/// sum that may be read at any time cannot follow.)
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Naive<T>(T);
 
@@ -211,6 +213,9 @@ impl Summand for f32 {
     }
 }
 
+/// So many terms are gathered at a time, on the stack: as many as an exact sum takes at once.
+const SOME: usize = 512;
+
 impl Accumulator {
     /// The sum of a slice.
     pub fn sum<T: Summand>(self, terms: &[T]) -> T {
@@ -220,7 +225,7 @@ impl Accumulator {
             sum.total()
         }
         match self {
-            Accumulator::Naive => sum::<T, Naive<T>>(terms),
+            Accumulator::Naive => T::sum_of(terms),
             Accumulator::Compensated => sum::<T, Compensated<T>>(terms),
             Accumulator::Exact => sum::<T, T::ExactSum>(terms),
         }
@@ -233,14 +238,52 @@ impl Accumulator {
     pub fn dot<T: Summand>(self, a: &[T], b: &[T]) -> T {
         assert_eq!(a.len(), b.len(), "dot: the slices have {} and {} elements", a.len(), b.len());
         match self {
-            Accumulator::Naive => dot::<T, Naive<T>>(a, b),
+            Accumulator::Naive => T::dot(a, b),
             Accumulator::Compensated => dot::<T, Compensated<T>>(a, b),
             Accumulator::Exact => dot::<T, T::ExactDot>(a, b),
         }
     }
 
+    /// The sum of the terms at the places 0 to `count`.
+    pub(crate) fn sum_over<T: Summand>(self, count: usize, term: impl Fn(usize) -> T) -> T {
+        fn sum<T: Summand, A: Accumulate<T>>(count: usize, term: impl Fn(usize) -> T) -> T {
+            let (mut sum, mut some) = (A::default(), [T::zero(); SOME]);
+            for start in (0..count).step_by(SOME) {
+                let some = &mut some[..SOME.min(count - start)];
+                some.iter_mut().zip(start..).for_each(|(x, place)| *x = term(place));
+                sum.add_slice(some);
+            }
+            sum.total()
+        }
+        match self {
+            Accumulator::Naive => T::sum_over(count, term),
+            Accumulator::Compensated => sum::<T, Compensated<T>>(count, term),
+            Accumulator::Exact => sum::<T, T::ExactSum>(count, term),
+        }
+    }
+
+    /// The dot product of the pairs at the places 0 to `count`.
+    pub(crate) fn dot_over<T: Summand>(self, count: usize, pair: impl Fn(usize) -> (T, T)) -> T {
+        fn dot<T: Summand, A: AccumulateProducts<T>>(count: usize, pair: impl Fn(usize) -> (T, T)) -> T {
+            let (mut sum, mut some, mut others) = (A::default(), [T::zero(); SOME], [T::zero(); SOME]);
+            for start in (0..count).step_by(SOME) {
+                let end = SOME.min(count - start);
+                for (place, (a, b)) in some[..end].iter_mut().zip(&mut others).enumerate() {
+                    (*a, *b) = pair(start + place);
+                }
+                sum.add_products(&some[..end], &others[..end]);
+            }
+            sum.total()
+        }
+        match self {
+            Accumulator::Naive => T::dot_over(count, pair),
+            Accumulator::Compensated => dot::<T, Compensated<T>>(count, pair),
+            Accumulator::Exact => dot::<T, T::ExactDot>(count, pair),
+        }
+    }
+
     /// The product of two matrices, stored row by row: `a` is `rows` by `inner`, `b` is `inner` by `columns`.
-    /// Every entry is a [`dot`](Self::dot).
+    /// Every entry is a [`dot`](Self::dot), or a naive one a chain of products ([`sums`](crate::sums)).
     ///
     /// ```
     /// use palinode_num::Accumulator;
@@ -255,6 +298,11 @@ impl Accumulator {
         assert_eq!(a.len(), rows * inner, "matmul: {} elements for {rows} by {inner}", a.len());
         assert_eq!(b.len(), inner * columns, "matmul: {} elements for {inner} by {columns}", b.len());
         let mut product = vec![T::zero(); rows * columns];
+        if self == Accumulator::Naive {
+            let (a, b) = (MatrixView::by_rows(a, rows, inner), MatrixView::by_rows(b, inner, columns));
+            add_product(&mut product, a, b, false);
+            return product;
+        }
         let mut column = vec![T::zero(); inner];
         for j in 0..columns {
             for (i, entry) in column.iter_mut().enumerate() {

@@ -15,6 +15,7 @@
 
 use crate::scalar::{Accumulator, Constant, Real, Scalar};
 use crate::special::{self, F64_SERIES};
+use crate::sums::floats;
 
 /// The rare part of `strong_mul`, kept out of line so that the common path stays a multiplication and a test.
 ///
@@ -130,6 +131,21 @@ macro_rules! impl_scalar {
 
         impl Scalar for $float {
             type Bool = bool;
+            const IS_FLOAT: bool = true;
+
+            #[inline]
+            fn sum_of(terms: &[Self]) -> Self {
+                floats::sum(terms)
+            }
+            #[inline]
+            fn dot(a: &[Self], b: &[Self]) -> Self {
+                assert_eq!(a.len(), b.len(), "dot: the slices have {} and {} elements", a.len(), b.len());
+                floats::dot(a, b)
+            }
+            #[inline]
+            fn chain_over(start: Self, count: usize, pair: impl Fn(usize) -> (Self, Self)) -> Self {
+                floats::chain(start, count, pair)
+            }
 
             #[inline(always)]
             fn from_int(n: i32) -> Self {
@@ -157,6 +173,12 @@ macro_rules! impl_scalar {
             #[inline]
             fn dot_with(a: &[Self], b: &[Self], how: Accumulator) -> Self {
                 how.dot(a, b)
+            }
+            fn sum_with_over(count: usize, how: Accumulator, term: impl Fn(usize) -> Self) -> Self {
+                how.sum_over(count, term)
+            }
+            fn dot_with_over(count: usize, how: Accumulator, pair: impl Fn(usize) -> (Self, Self)) -> Self {
+                how.dot_over(count, pair)
             }
             #[inline(always)]
             fn glance(self) -> Option<f64> {

@@ -15,11 +15,14 @@ mod error_free;
 mod exact;
 mod float;
 mod key;
+pub mod machine;
 mod operators;
 mod posit;
+pub mod products;
 mod quire;
 mod scalar;
 mod special;
+pub mod sums;
 mod wide;
 
 pub use accumulate::{Accumulate, AccumulateProducts, Compensated, Naive, Summand};

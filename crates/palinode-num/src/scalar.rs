@@ -6,6 +6,8 @@
 //!
 //! [`Real`] is what people write generic code in: real `bool`s, `<`, and `f64` on the right of an operator.
 
+pub(crate) mod order;
+
 use core::fmt::{Debug, Display};
 use core::iter::{Product, Sum};
 use core::ops::{
@@ -46,7 +48,7 @@ pub enum Constant {
 /// ```
 /// use palinode_num::Accumulator;
 ///
-/// let terms = [1e100, 1.0, -1e100];
+/// let terms = [1.0, 1e100, -1e100];
 /// assert_eq!(Accumulator::Naive.sum(&terms), 0.0);
 /// assert_eq!(Accumulator::Compensated.sum(&terms), 1.0);
 /// assert_eq!(Accumulator::Exact.sum(&terms), 1.0);
@@ -56,7 +58,7 @@ pub enum Constant {
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Accumulator {
-    /// One addition after the other, each rounded.
+    /// In the order of [`sums`](crate::sums), every addition rounded.
     #[default]
     Naive,
     /// With the rounding errors summed beside: about twice the digits.
@@ -86,6 +88,9 @@ pub trait Scalar:
 
     /// How many levels of derivatives the number carries: 0 for plain numbers, 2 for a `Var<Dual<f64>>`.
     const DEPTH: u32 = 0;
+    /// Whether it is a float of the machine, so that loops over slices are worth vector instructions.
+    #[doc(hidden)]
+    const IS_FLOAT: bool = false;
 
     /// The integer `n`; rounded if the type cannot hold it.
     fn from_int(n: i32) -> Self;
@@ -324,29 +329,72 @@ pub trait Scalar:
         Self::select(self.less(Self::zero()), Self::zero(), self)
     }
 
-    /// The sum of many numbers, left to right. A tape records it as one node.
+    /// The sum of many numbers in the order of [`sums`](crate::sums). A tape records it as one node.
     #[inline]
     fn sum_of(terms: &[Self]) -> Self {
-        terms.iter().fold(Self::zero(), |sum, &term| sum + term)
+        Self::sum_over(terms.len(), |place| terms[place])
     }
-    /// The dot product of two slices of one length, left to right. A tape records it as one node.
+    /// [`sum_of`](Self::sum_of) of the terms at the places 0 to `count`. A term must be there already,
+    /// because it may be asked for several times, and while a tape is written to.
+    #[inline]
+    fn sum_over(count: usize, term: impl Fn(usize) -> Self) -> Self {
+        order::sum_over(count, term)
+    }
+    /// The dot product of two slices of one length: the sum of their products. A tape records it as one node.
+    ///
+    /// ```
+    /// use palinode_num::Scalar;
+    ///
+    /// let (a, b) = ([0.1, 0.2, 0.3, 0.4], [0.5, 0.6, 0.7, 0.8]);
+    /// let products: [f64; 4] = std::array::from_fn(|i| a[i] * b[i]);
+    /// assert_eq!(f64::dot(&a, &b), f64::sum_of(&products));
+    /// ```
     ///
     /// # Panics
     /// If the lengths differ.
     #[inline]
     fn dot(a: &[Self], b: &[Self]) -> Self {
         assert_eq!(a.len(), b.len(), "dot: the slices have {} and {} elements", a.len(), b.len());
-        a.iter().zip(b).fold(Self::zero(), |sum, (&x, &y)| sum + x * y)
+        Self::dot_over(a.len(), |place| (a[place], b[place]))
+    }
+    /// [`dot`](Self::dot) of the pairs at the places 0 to `count`, which must be there already.
+    #[inline]
+    fn dot_over(count: usize, pair: impl Fn(usize) -> (Self, Self)) -> Self {
+        Self::sum_over(count, |place| {
+            let (a, b) = pair(place);
+            a * b
+        })
+    }
+    /// [`dot_over`](Self::dot_over) of strong products: a zero factor wins over everything, as in
+    /// [`strong_mul`](Self::strong_mul), in its place of the order.
+    #[inline]
+    fn strong_dot_over(count: usize, pair: impl Fn(usize) -> (Self, Self)) -> Self {
+        order::strong_dot_over(count, pair)
+    }
+    /// An entry of a product of matrices: `c = a * b + c` with one rounding each, where the type can, from
+    /// `start` over the pairs at the places 0 to `count`, which must be there already. A tape records it as
+    /// one node.
+    #[inline]
+    fn chain_over(start: Self, count: usize, pair: impl Fn(usize) -> (Self, Self)) -> Self {
+        (0..count).fold(start, |sum, place| {
+            let (a, b) = pair(place);
+            a.mul_add(b, sum)
+        })
+    }
+    /// [`chain_over`](Self::chain_over) without the products in which a zero wins over infinity or NaN.
+    #[inline]
+    fn strong_chain_over(start: Self, count: usize, pair: impl Fn(usize) -> (Self, Self)) -> Self {
+        order::strong_chain_over(start, count, pair)
     }
     /// [`sum_of`](Self::sum_of), accumulated as asked for. A number with derivatives accumulates its value
     /// and every tangent that way. Numbers that only write down what is computed (symbols) have no sum to
-    /// choose, and add one after the other.
+    /// choose.
     ///
     /// ```
     /// use palinode_num::{Accumulator, Scalar};
     ///
-    /// assert_eq!(f64::sum_with(&[1e100, 1.0, -1e100], Accumulator::Naive), 0.0);
-    /// assert_eq!(f64::sum_with(&[1e100, 1.0, -1e100], Accumulator::Exact), 1.0);
+    /// assert_eq!(f64::sum_with(&[1.0, 1e100, -1e100], Accumulator::Naive), 0.0);
+    /// assert_eq!(f64::sum_with(&[1.0, 1e100, -1e100], Accumulator::Exact), 1.0);
     /// ```
     #[inline]
     fn sum_with(terms: &[Self], how: Accumulator) -> Self {
@@ -377,25 +425,36 @@ pub trait Scalar:
     /// # Panics
     /// If the lengths differ.
     fn strong_dot_with(a: &[Self], b: &[Self], how: Accumulator) -> Self {
+        assert_eq!(a.len(), b.len(), "dot: the slices have {} and {} elements", a.len(), b.len());
         // Glances: that zeros win is a convention of the rules, and no decision of the program.
-        if a.iter().chain(b).all(|x| x.glance().is_some_and(f64::is_finite)) {
+        if order::all_finite(a) && order::all_finite(b) {
             return Self::dot_with(a, b, how);
         }
-        assert_eq!(a.len(), b.len(), "dot: the slices have {} and {} elements", a.len(), b.len());
-        let pairs = || a.iter().copied().zip(b.iter().copied());
-        if pairs().any(|(x, y)| x.glance().is_none() || y.glance().is_none()) {
-            // Of symbols it is not known whether they are zero: their products must stay strong.
-            return pairs().fold(Self::zero(), |sum, (x, y)| x.strong_add_to(y, sum));
+        Self::strong_dot_with_over(a.len(), how, |place| (a[place], b[place]))
+    }
+    /// [`sum_with`](Self::sum_with) of the terms at the places 0 to `count`, which must be there already.
+    fn sum_with_over(count: usize, how: Accumulator, term: impl Fn(usize) -> Self) -> Self {
+        match how {
+            Accumulator::Naive => Self::sum_over(count, term),
+            _ => Self::sum_with(&(0..count).map(term).collect::<Vec<Self>>(), how),
         }
-        let counts = |&(x, y): &(Self, Self)| !x.vanishes() && !y.vanishes();
-        // A zero with derivatives does not vanish, and its value wins all the same: their strong product is a
-        // term of the sum.
-        let wins = |x: Self, y: Self| x.glance() == Some(0.0) && !y.glance().is_some_and(f64::is_finite);
-        let factors = |(x, y)| if wins(x, y) || wins(y, x) { (x.strong_mul(y), Self::one()) } else { (x, y) };
-        let (a, b): (Vec<Self>, Vec<Self>) = pairs().filter(counts).map(factors).unzip();
+    }
+    /// [`dot_with`](Self::dot_with) of the pairs at the places 0 to `count`, which must be there already.
+    fn dot_with_over(count: usize, how: Accumulator, pair: impl Fn(usize) -> (Self, Self)) -> Self {
+        if how == Accumulator::Naive {
+            return Self::dot_over(count, pair);
+        }
+        let (a, b): (Vec<Self>, Vec<Self>) = (0..count).map(pair).unzip();
         Self::dot_with(&a, &b, how)
     }
-    /// `offset + sum of coefficients[i] * x[i]` with constant coefficients. A tape records it as one node.
+    /// [`strong_dot_with`](Self::strong_dot_with) of the pairs at the places 0 to `count`, which must be there
+    /// already.
+    fn strong_dot_with_over(count: usize, how: Accumulator, pair: impl Fn(usize) -> (Self, Self)) -> Self {
+        order::strong_dot_with_over(count, how, pair)
+    }
+
+    /// `offset` plus the sum of `coefficients[i] * x[i]`, with constant coefficients. A tape records it as
+    /// one node.
     ///
     /// # Panics
     /// If the lengths differ.
@@ -403,7 +462,7 @@ pub trait Scalar:
     fn affine(offset: Self, coefficients: &[f64], x: &[Self]) -> Self {
         let (n, m) = (coefficients.len(), x.len());
         assert_eq!(n, m, "affine: {n} coefficients for {m} numbers");
-        coefficients.iter().zip(x).fold(offset, |sum, (&c, &x)| sum + Self::from_f64(c) * x)
+        offset + Self::sum_over(n, |place| Self::from_f64(coefficients[place]) * x[place])
     }
 
     /// Sine and cosine of the same angle; one evaluation where the type can share it.

@@ -4,7 +4,7 @@
 //! `tape/arrays/product.rs`.
 
 use super::{Array, need_at};
-use crate::tape::arrays::{Product, Shape, Whole, check_elements, product};
+use crate::tape::arrays::{Factor, Product, Shape, Sizes, Whole, check_elements, product};
 use crate::tape::with_recorder;
 use core::panic::Location;
 use palinode_num::{Accumulator, Scalar};
@@ -36,7 +36,7 @@ impl<S: Scalar<Bool = bool>> Array<S> {
     /// ```
     /// use palinode_core::{Accumulator, Array, value_and_grad};
     ///
-    /// let samples = Array::from_values([1e100, 1.0, -1e100]).reshaped(&[3, 1]);
+    /// let samples = Array::from_values([1.0, 1e100, -1e100]).reshaped(&[3, 1]);
     /// let (_, g) = value_and_grad(|w| {
     ///     samples.matmul_with(&Array::from_vars(w), Accumulator::Exact).sum()
     /// }, &[0.0])?;
@@ -50,9 +50,9 @@ impl<S: Scalar<Bool = bool>> Array<S> {
     pub fn matmul_with(&self, other: &Array<S>, how: Accumulator) -> Array<S> {
         let (left, right) = (self.shape(), other.shape());
         let fits = match (left, right) {
-            ([m, k], [l, n]) if k == l => Some(([*m, *k, *n], vec![*m, *n])),
-            ([m, k], [l]) if k == l => Some(([*m, *k, 1], vec![*m])),
-            ([k], [l, n]) if k == l => Some(([1, *k, *n], vec![*n])),
+            (&[m, k], &[l, n]) if k == l => Some((Sizes { m, k, n, of_vector: false }, vec![m, n])),
+            (&[m, k], &[l]) if k == l => Some((Sizes { m, k, n: 1, of_vector: true }, vec![m])),
+            (&[k], &[l, n]) if k == l => Some((Sizes { m: 1, k, n, of_vector: true }, vec![n])),
             _ => None,
         };
         let Some((size, shape)) = fits else {
@@ -67,7 +67,8 @@ impl<S: Scalar<Bool = bool>> Array<S> {
         let at = Location::caller();
         let stamp = self.stamp().join(other.stamp());
         stamp.check();
-        let values = product(size, &self.values(), &other.values(), false, how);
+        let (a, b) = (self.values(), other.values());
+        let values = product(size, Factor::ByRows(&a), Factor::ByRows(&b), false, how);
         let [active, other_active] = [self.is_active(), other.is_active()];
         if !active && !other_active {
             return Array::constant_of(values, &shape);

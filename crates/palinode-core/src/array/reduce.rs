@@ -1,7 +1,7 @@
 //! Reductions: sums, means, dot products, largest and smallest elements, of all elements or along an axis.
 //!
-//! Input: an array. Output: a `Var`, or an array with an axis less. One entry on the tape each. Sums go from
-//! the first element to the last, unless an [`Accumulator`] says otherwise; what it says is for values. In
+//! Input: an array. Output: a `Var`, or an array with an axis less. One entry on the tape each. Sums have the
+//! order of `palinode_num::sums`, unless an [`Accumulator`] says otherwise; what it says is for values. In
 //! reverse a sum has nothing to add up, in a forward sweep over the tape tangents are added one after the
 //! other.
 //!
@@ -12,6 +12,7 @@ use crate::rules::{Multiply, Two};
 use crate::tape::arrays::{Argument, Home, Linear, Operands, Partial, Places, Region, Shape, View};
 use crate::tape::{Recorder, Stamp, Var, with_recorder};
 use core::panic::Location;
+use palinode_num::sums::sum_axis;
 use palinode_num::{Accumulator, Scalar};
 use std::sync::Arc;
 
@@ -41,7 +42,7 @@ impl<S: Scalar<Bool = bool>> Array<S> {
     /// ```
     /// use palinode_core::{Accumulator, Array, value_and_grad};
     ///
-    /// let f = |how| value_and_grad(|x| Array::from_vars(x).sum_with(how), &[1e100, 1.0, -1e100]);
+    /// let f = |how| value_and_grad(|x| Array::from_vars(x).sum_with(how), &[1.0, 1e100, -1e100]);
     /// assert_eq!(f(Accumulator::Naive)?, (0.0, vec![1.0; 3]));
     /// assert_eq!(f(Accumulator::Exact)?, (1.0, vec![1.0; 3]));
     /// # Ok::<(), palinode_core::Error>(())
@@ -153,14 +154,7 @@ impl<S: Scalar<Bool = bool>> Array<S> {
         let values = match how {
             Accumulator::Naive => {
                 let mut values = vec![S::zero(); outer * inner];
-                for o in 0..outer {
-                    for k in 0..length {
-                        for i in 0..inner {
-                            let sum = &mut values[o * inner + i];
-                            *sum = *sum + from[(o * length + k) * inner + i];
-                        }
-                    }
-                }
+                sum_axis(&from, [outer, length, inner], &mut values);
                 values
             }
             Accumulator::Compensated | Accumulator::Exact => {
@@ -196,7 +190,7 @@ impl<S: Scalar<Bool = bool>> Array<S> {
     /// ```
     /// use palinode_core::{Accumulator, Array};
     ///
-    /// let x = Array::<f64>::from_values([1e100, 6.0, -1e100]).reshaped(&[1, 3]);
+    /// let x = Array::<f64>::from_values([6.0, 1e100, -1e100]).reshaped(&[1, 3]);
     /// assert_eq!(x.mean_axis(1).values(), [0.0]);
     /// assert_eq!(x.mean_axis_with(1, Accumulator::Exact).values(), [2.0]);
     /// ```

@@ -38,7 +38,7 @@ pub fn matmul<T: LinearAlgebra>(a: &DMatrix<T>, b: &DMatrix<T>) -> Result<DMatri
 /// use nalgebra::DMatrix;
 /// use palinode_core::{Accumulator, Dual, linalg};
 ///
-/// let a = DMatrix::from_row_slice(1, 3, &[1e100, 1.0, -1e100]).map(|x| Dual::new(x, 0.0));
+/// let a = DMatrix::from_row_slice(1, 3, &[1.0, 1e100, -1e100]).map(|x| Dual::new(x, 0.0));
 /// let b = DMatrix::from_element(3, 1, Dual::new(1.0, 1.0));
 /// let c = linalg::matmul_with(&a, &b, Accumulator::Exact)?[0];
 /// assert_eq!((c.value, c.tangent), (1.0, 1.0));

@@ -17,6 +17,7 @@ use crate::error::Error;
 use crate::matrix::tangents::Part;
 use crate::matrix::{self, Matrix};
 use nalgebra::{DMatrix, DVector};
+use palinode_num::products::{MatrixView, add_product};
 use palinode_num::{Accumulator, Scalar};
 use std::sync::Arc;
 
@@ -81,7 +82,13 @@ pub(super) fn lu<F: Kernel>(a: &DMatrix<F>) -> Result<Lu<F>, Error> {
 
 pub(super) fn product<F: Kernel>(a: &DMatrix<F>, b: &DMatrix<F>, how: Accumulator) -> Made<F> {
     Ok(match how {
-        Accumulator::Naive => given_back(matrix::product(&own(a), &own(b))),
+        Accumulator::Naive => {
+            let mut product = DMatrix::from_element(a.nrows(), b.ncols(), F::zero());
+            // Columns after columns are the rows of the transpose.
+            let [a, b] = [a, b].map(|m| MatrixView::by_rows(m.as_slice(), m.ncols(), m.nrows()));
+            add_product(product.as_mut_slice(), b, a, false);
+            product
+        }
         Accumulator::Compensated | Accumulator::Exact => dense::product_of_dots(a, b, how),
     })
 }

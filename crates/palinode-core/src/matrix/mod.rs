@@ -8,10 +8,10 @@
 //! rule is written here. Programs compute with it (`palinode-ir`), so does `linalg` on plain numbers (feature
 //! `nalgebra`, whose kernels are not called), arrays on the tape for their products, and implicit functions.
 //!
-//! Invariants: pivots are chosen by primals and are not decisions of the program; inner products are those of
-//! [`Scalar::dot`], so that a tape records one node for each and posits sum in a quire. Those of `f64` and
-//! `f32` are computed many at once, each in the same order: their bits do not depend on the processor.
-//! [`cholesky`] and [`symmetric_eigen`] are functions of `(A + A') / 2`.
+//! Invariants: pivots are chosen by primals and are not decisions of the program; inner products are chains
+//! ([`Scalar::chain_over`]) where many are computed at once, and [`Scalar::dot`] where it is one, so that a
+//! tape records one node for each. No bit depends on the processor. [`cholesky`] and [`symmetric_eigen`] are
+//! functions of `(A + A') / 2`.
 //!
 //! Absent: errors with codes, checks of shapes and finiteness; those are the callers'.
 
@@ -27,10 +27,10 @@ pub use eigenvalues::eigenvalues;
 pub use spectral::{coincide, qr, svd, symmetric_eigen};
 #[cfg(feature = "nalgebra")]
 pub(crate) use spectral::{coincidence, for_each_run};
-pub(crate) use sums::{ROWS as TOGETHER, product_of_columns};
-pub use sums::{adds_in_order, product};
+pub use sums::product;
 
 use palinode_num::Scalar;
+use palinode_num::products::MatrixView;
 use sums::{combination, eliminate, eliminate_upwards};
 
 /// How far entries of a matrix that should be symmetric may be from their mirror images, relative to the
@@ -90,6 +90,11 @@ impl<S: Scalar<Bool = bool>> Matrix<S> {
     /// One column, to write to.
     pub fn column_mut(&mut self, j: usize) -> &mut [S] {
         &mut self.data[j * self.rows..(j + 1) * self.rows]
+    }
+
+    /// Its entries, for products.
+    pub fn view(&self) -> MatrixView<'_, S> {
+        MatrixView::by_columns(&self.data, self.rows, self.columns)
     }
 
     /// Rows as columns.
@@ -330,15 +335,7 @@ pub(crate) fn expanded<S: Scalar<Bool = bool>>(a: &Matrix<S>) -> (S, Matrix<S>) 
     }
     // Of the transpose, so that both factors of a product are read along columns.
     let mut adjugate = Matrix::identity(n);
-    let times = |adjugate: &Matrix<S>| {
-        let mut product = Matrix::zeros(n, n);
-        for j in 0..n {
-            for i in 0..n {
-                product[(i, j)] = S::dot(a.column(i), adjugate.column(j));
-            }
-        }
-        product
-    };
+    let times = |adjugate: &Matrix<S>| product(a.view().transposed(), adjugate.view());
     let trace = |m: &Matrix<S>| (1..n).fold(m[(0, 0)], |sum, i| sum + m[(i, i)]);
     for k in 1..n {
         let mut product = times(&adjugate);

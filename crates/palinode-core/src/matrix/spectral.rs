@@ -20,7 +20,7 @@
 //!
 //! Known limit: `O(m n^2)` per sweep without blocking.
 
-use super::sums::{combination, squares_and_product};
+use super::sums::combination;
 use super::{Matrix, epsilon, primal, product, rotate_columns, tridiagonal};
 use core::ops::Range;
 use palinode_num::Scalar;
@@ -346,10 +346,10 @@ fn columns_made_orthogonal<S: Scalar<Bool = bool>>(
     w.data.iter_mut().for_each(|x| *x = *x / scale);
     let mut v: Matrix<S> = Matrix::identity(n);
     if S::DEPTH == 0 && n > 1 {
-        let squares = product(&w.transposed(), &w);
+        let squares = product(w.view().transposed(), w.view());
         if let Some((_, vectors)) = tridiagonal::eigen(squares) {
             v = more_orthogonal(vectors);
-            w = product(&w, &v);
+            w = product(w.view(), v.view());
         }
     }
     let tolerance = epsilon::<S>() * (m as f64).max(8.0);
@@ -369,7 +369,8 @@ fn columns_made_orthogonal<S: Scalar<Bool = bool>>(
         }
         for p in 0..n {
             for q in p + 1..n {
-                let (a, b, off) = squares_and_product(w.column(p), w.column(q));
+                let (x, y) = (w.column(p), w.column(q));
+                let (a, b, off) = (S::dot(x, x), S::dot(y, y), S::dot(x, y));
                 let is_small = primal(off).abs() <= tolerance * primal(a).sqrt() * primal(b).sqrt()
                     || primal(a).min(primal(b)) <= shortest && S::DEPTH == 0;
                 converged &= is_small;
@@ -397,10 +398,10 @@ fn columns_made_orthogonal<S: Scalar<Bool = bool>>(
 /// `V (3 I - V' V) / 2`: what the columns of `V` lack of being orthonormal, squared (a step of Newton and
 /// Schulz).
 fn more_orthogonal<S: Scalar<Bool = bool>>(v: Matrix<S>) -> Matrix<S> {
-    let mut by = product(&v.transposed(), &v);
+    let mut by = product(v.view().transposed(), v.view());
     by.data.iter_mut().for_each(|x| *x = -*x * S::half());
     by.data.iter_mut().step_by(v.columns + 1).for_each(|x| *x = *x + S::from_int(3) * S::half());
-    product(&v, &by)
+    product(v.view(), by.view())
 }
 
 /// The length of a column, without squares that vanish.

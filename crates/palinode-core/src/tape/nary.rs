@@ -1,7 +1,8 @@
-//! Sums, dot products and affine combinations as one node, however many terms they have.
+//! Sums, dot products, chains of products and affine combinations as one node, however many terms they have.
 //!
-//! Input: slices or iterators of `Var`s. Output: one `Var`, one node with an edge per pending parent; no node
-//! if there are at most two parents, which a pending form can hold. The value is computed left to right.
+//! Input: `Var`s by their places, or iterators of them. Output: one `Var`, one node with an edge per pending
+//! parent; no node if there are at most two parents, which a pending form can hold. The value is what
+//! `palinode_num::sums` says; an iterator's terms are added left to right.
 //!
 //! An iterator can be walked only once, and may record nodes of its own on the way. So its sum is a node that
 //! stays open at the end of the tape; if something else is recorded in between, the sum goes on in a new
@@ -18,28 +19,42 @@ use super::var::traced;
 use palinode_num::Scalar;
 
 impl<S: Scalar<Bool = bool>> Var<S> {
-    pub(crate) fn add_up(terms: &[Self]) -> Self {
-        let value = terms.iter().fold(S::zero(), |sum, term| sum + term.primal());
-        linear("sum", value, Stamp::NONE, terms.iter().map(|&term| (term, S::one())))
+    pub(crate) fn add_up(count: usize, term: impl Fn(usize) -> Self) -> Self {
+        let value = S::sum_over(count, |place| term(place).primal());
+        linear("sum", value, Stamp::NONE, (0..count).map(|place| (term(place), S::one())))
     }
 
-    pub(crate) fn dot_product(a: &[Self], b: &[Self]) -> Self {
-        assert_eq!(a.len(), b.len(), "dot: the slices have {} and {} elements", a.len(), b.len());
-        let value = a.iter().zip(b).fold(S::zero(), |sum, (x, y)| sum + x.primal() * y.primal());
-        let both = a.iter().zip(b).flat_map(|(&x, &y)| [(x, y.primal()), (y, x.primal())]);
-        linear("dot", value, Stamp::NONE, both)
+    pub(crate) fn dot_product(count: usize, pair: impl Fn(usize) -> (Self, Self)) -> Self {
+        let value = S::dot_over(count, |place| primals(pair(place)));
+        linear("dot", value, Stamp::NONE, (0..count).flat_map(|place| factors(pair(place))))
+    }
+
+    pub(crate) fn chain_of_products(start: Self, count: usize, pair: impl Fn(usize) -> (Self, Self)) -> Self {
+        let value = S::chain_over(start.primal(), count, |place| primals(pair(place)));
+        let both = (0..count).flat_map(|place| factors(pair(place)));
+        linear("chain", value, Stamp::NONE, core::iter::once((start, S::one())).chain(both))
     }
 
     pub(crate) fn affine_combination(offset: Self, coefficients: &[f64], x: &[Self]) -> Self {
         let (n, m) = (coefficients.len(), x.len());
         assert_eq!(n, m, "affine: {n} coefficients for {m} numbers");
-        let weighted = coefficients.iter().zip(x).map(|(&c, &x)| (x, S::from_f64(c)));
-        let value = weighted.clone().fold(offset.primal(), |sum, (x, c)| sum + c * x.primal());
+        let coefficient = |place: usize| S::from_f64(coefficients[place]);
+        let value = offset.primal() + S::sum_over(n, |place| coefficient(place) * x[place].primal());
         // A coefficient of zero is no dependence, but its number must belong to this tape too.
         let stamp = x.iter().fold(Stamp::NONE, |stamp, x| stamp.join(x.stamp()));
+        let weighted = (0..n).map(|place| (x[place], coefficient(place)));
         let depends = weighted.filter(|(_, c)| !c.vanishes());
         linear("affine", value, stamp, core::iter::once((offset, S::one())).chain(depends))
     }
+}
+
+fn primals<S: Scalar<Bool = bool>>((x, y): (Var<S>, Var<S>)) -> (S, S) {
+    (x.primal(), y.primal())
+}
+
+/// The factors of a product and their partials.
+fn factors<S: Scalar<Bool = bool>>((x, y): (Var<S>, Var<S>)) -> [(Var<S>, S); 2] {
+    [(x, y.primal()), (y, x.primal())]
 }
 
 impl<S: Scalar<Bool = bool>> core::iter::Sum for Var<S> {

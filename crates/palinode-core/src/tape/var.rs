@@ -343,12 +343,16 @@ impl<S: Scalar<Bool = bool>> Differentiable for Var<S> {
 
 derivative_number! { [S: Scalar<Bool = bool>] Var<S>, scalar {
     #[inline]
-    fn sum_of(terms: &[Self]) -> Self {
-        Self::add_up(terms)
+    fn sum_over(count: usize, term: impl Fn(usize) -> Self) -> Self {
+        Self::add_up(count, term)
     }
     #[inline]
-    fn dot(a: &[Self], b: &[Self]) -> Self {
-        Self::dot_product(a, b)
+    fn dot_over(count: usize, pair: impl Fn(usize) -> (Self, Self)) -> Self {
+        Self::dot_product(count, pair)
+    }
+    #[inline]
+    fn chain_over(start: Self, count: usize, pair: impl Fn(usize) -> (Self, Self)) -> Self {
+        Self::chain_of_products(start, count, pair)
     }
     #[inline]
     fn affine(offset: Self, coefficients: &[f64], x: &[Self]) -> Self {

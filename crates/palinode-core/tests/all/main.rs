@@ -24,5 +24,6 @@ mod schedule;
 mod schedule_check;
 mod schedule_optimal;
 mod strong_zero;
+mod sums;
 mod support;
 mod tape;

@@ -232,29 +232,32 @@ fn thousands_of_custom_operations_in_one_tape() {
 }
 
 #[test]
-fn sums_dots_and_affine_combinations_have_the_bits_of_loops() {
+fn sums_dots_and_affine_combinations_have_the_bits_of_plain_numbers() {
     for n in [0, 1, 2, 3, 5, 33, 100, 1000] {
         let a: Vec<f64> = (0..n).map(|i| ((i * 37 + 11) % 101) as f64 / 7.0 - 6.5).collect();
         let c: Vec<f64> = (0..n).map(|i| ((i * 53 + 5) % 89) as f64 / 9.0 - 4.25).collect();
-        let sum = a.iter().fold(0.0, |s, x| s + x);
-        let dot = a.iter().zip(&c).fold(0.0, |s, (x, y)| s + x * y);
-        let affine = a.iter().zip(&c).fold(0.75, |s, (x, c)| s + c * x);
+        let (sum, dot) = (f64::sum_of(&a), f64::dot(&a, &c));
+        let affine = 0.75 + dot;
+        let chain = a.iter().zip(&c).fold(0.75, |sum, (&x, &c)| x.mul_add(c, sum));
         let mut tape = Tape::new();
         let both: Vec<f64> = a.iter().chain(&c).copied().chain([0.75]).collect();
         let mut record = tape
             .record(&both, |v| {
                 let (x, y) = (&v[..n], &v[n..2 * n]);
-                [Var::sum_of(x), Var::dot(x, y), Var::affine(v[2 * n], &c, x)]
+                let chain = Var::chain_over(v[2 * n], n, |i| (x[i], y[i]));
+                [Var::sum_of(x), Var::dot(x, y), Var::affine(v[2 * n], &c, x), chain]
             })
             .unwrap();
-        assert_eq!(record.values(), [sum, dot, affine], "{n} terms");
-        assert!(record.size().nodes <= both.len() + 3);
-        let g = record.reverse(&[1.0, 0.0, 0.0]).unwrap().to_vec();
+        assert_eq!(record.values(), [sum, dot, affine, chain], "{n} terms");
+        assert!(record.size().nodes <= both.len() + 4);
+        let g = record.reverse(&[1.0, 0.0, 0.0, 0.0]).unwrap().to_vec();
         assert!(g[..n].iter().all(|&v| v == 1.0) && g[n..].iter().all(|&v| v == 0.0));
-        let g = record.reverse(&[0.0, 1.0, 0.0]).unwrap().to_vec();
+        let g = record.reverse(&[0.0, 1.0, 0.0, 0.0]).unwrap().to_vec();
         assert_eq!((&g[..n], &g[n..2 * n]), (&c[..], &a[..]));
-        let g = record.reverse(&[0.0, 0.0, 1.0]).unwrap().to_vec();
+        let g = record.reverse(&[0.0, 0.0, 1.0, 0.0]).unwrap().to_vec();
         assert_eq!((&g[..n], g[2 * n]), (&c[..], 1.0));
+        let g = record.reverse(&[0.0, 0.0, 0.0, 1.0]).unwrap().to_vec();
+        assert_eq!((&g[..n], &g[n..2 * n], g[2 * n]), (&c[..], &a[..], 1.0));
     }
 }
 

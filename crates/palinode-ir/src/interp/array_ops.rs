@@ -1,17 +1,15 @@
-//! Whole-array operations: shapes, reductions, logs and products.
+//! Whole-array operations: shapes and logs.
 
 use std::rc::Rc;
 
-use palinode_core::{Accumulator, Real, Scalar};
+use palinode_core::Real;
 
 use super::access::{Steps, strides, walk};
 use super::error::RunErrorKind;
 use super::ledger::Memory;
-use super::store::{Buffer, Store, elements_of};
+use super::store::{Store, elements_of};
 use super::store_rule::is_identity;
 use super::value::{Array, Source, Val, length, mismatch, primal, same_kind, unshared};
-use super::workspace::reduces_last;
-use crate::op::Reduction;
 
 pub(super) fn iota<R: Real>(args: &[Val<R>], memory: &mut Memory) -> Result<Val<R>, RunErrorKind> {
     let n = length("iota", args[0].int())?;
@@ -194,94 +192,6 @@ pub(super) fn concat<R: Real>(
     })
 }
 
-pub(super) fn reduce<R: Real>(
-    kind: Reduction,
-    axes: &[u8],
-    args: &[Val<R>],
-    how: Accumulator,
-    memory: &mut Memory,
-) -> Result<Val<R>, RunErrorKind> {
-    let Val::Array(array) = &args[0] else { return Ok(args[0].clone()) };
-    let name = kind.name();
-    let (lengths, data) = (array.shape(), array.reals().data());
-    let own = strides(lengths);
-    let steps = |reduced: bool| -> (Vec<usize>, Vec<Steps<'_>>) {
-        (0..lengths.len())
-            .filter(|&axis| axes.contains(&(axis as u8)) == reduced)
-            .map(|axis| {
-                let count = lengths[axis];
-                (count, Steps::Even { first: 0, count, step: own[axis] as isize })
-            })
-            .unzip()
-    };
-    let ((lane_shape, lane), (shape, kept)) = (steps(true), steps(false));
-    let (per_lane, lanes) = (lane_shape.iter().product::<usize>(), elements_of(name, &shape)?);
-    if per_lane == 0 && lanes > 0 && kind != Reduction::Sum {
-        return Err(RunErrorKind::EmptyReduction { op: name });
-    }
-    memory.stats.elements_filled += lanes as u64;
-    if reduces_last(axes, lengths.len()) {
-        if shape.is_empty() {
-            return Ok(Val::Real(combine(kind, data, how)));
-        }
-        let mut made = Store::with_capacity(name, shape, memory)?;
-        let lane = |at: usize| &data[at * per_lane..(at + 1) * per_lane];
-        (0..lanes).for_each(|at| made.buffer().push(combine(kind, lane(at), how)));
-        return Ok(Val::from_reals(made));
-    }
-    let mut gathered: Buffer<R> = Buffer::workspace(name, per_lane, memory)?;
-    let mut made = Store::with_capacity(name, shape, memory)?;
-    walk(&kept, 0, &mut |base| {
-        gathered.clear();
-        walk(&lane, base, &mut |at| gathered.push(data[at]));
-        made.buffer().push(combine(kind, &gathered, how));
-    });
-    Ok(Val::from_reals(made))
-}
-
-fn combine<R: Real>(kind: Reduction, lane: &[R], how: Accumulator) -> R {
-    match (kind, lane) {
-        (Reduction::Sum, lane) => R::sum_with(lane, how),
-        (Reduction::Max, [first, rest @ ..]) => {
-            shared(lane, rest.iter().fold(*first, |best, &x| Scalar::max(best, x)))
-        }
-        (Reduction::Min, [first, rest @ ..]) => {
-            shared(lane, rest.iter().fold(*first, |best, &x| Scalar::min(best, x)))
-        }
-        (Reduction::Max | Reduction::Min, []) => unreachable!("an empty lane has been refused"),
-    }
-}
-
-/// The best of a lane, with its derivative shared equally by the elements that tie for it (decision 0009).
-fn shared<R: Real>(lane: &[R], best: R) -> R {
-    let tied = || lane.iter().copied().filter(|x| x.peek() == best.peek());
-    let count = tied().count();
-    if count < 2 || tied().all(|x| x.carries_nothing()) {
-        return best;
-    }
-    // The differences are 0, so the value stays what it is, bit by bit. They are added by groups, so that
-    // nothing is allocated.
-    let first = tied().next().expect("there are two");
-    let mut differences = tied().map(|x| x - first);
-    let mut total: Option<R> = None;
-    loop {
-        let mut group = [R::zero(); 16];
-        let mut size = 0;
-        while size < group.len()
-            && let Some(difference) = differences.next()
-        {
-            group[size] = difference;
-            size += 1;
-        }
-        if size == 0 {
-            break;
-        }
-        let sum = R::sum_of(&group[..size]);
-        total = Some(total.map_or(sum, |total| total + sum));
-    }
-    first + total.expect("there are two") / count as f64
-}
-
 fn append<T: Copy>(log: &mut Store<T>, x: Source<'_, T>, memory: &Memory) -> Result<(), RunErrorKind> {
     match x {
         Source::One(value) => log.push(value, memory),
@@ -316,105 +226,4 @@ pub(super) fn resize<R: Real>(args: &mut [Val<R>], memory: &mut Memory) -> Resul
         Array::Empty => unreachable!("an operand is present"),
     }
     Ok(Val::Array(array))
-}
-
-/// The elements of a factor row by row.
-enum Rows<'a, R> {
-    AsTheyAre(&'a [R]),
-    Transposed(Buffer<R>),
-}
-
-impl<R> core::ops::Deref for Rows<'_, R> {
-    type Target = [R];
-    fn deref(&self) -> &[R] {
-        match self {
-            Rows::AsTheyAre(data) => data,
-            Rows::Transposed(buffer) => buffer,
-        }
-    }
-}
-
-/// A factor as a matrix: how many rows, how many columns, and the elements row by row.
-fn rows<'a, R: Real>(
-    store: &'a Store<R>,
-    transposed: bool,
-    memory: &Memory,
-) -> Result<(usize, usize, Rows<'a, R>), RunErrorKind> {
-    let data = store.data();
-    Ok(match store.shape[..] {
-        [n] => (1, n, Rows::AsTheyAre(data)),
-        [n, m] if transposed => {
-            let mut turned = Buffer::workspace("matmul", n * m, memory)?;
-            (0..m).for_each(|j| (0..n).for_each(|i| turned.push(data[i * m + j])));
-            (m, n, Rows::Transposed(turned))
-        }
-        [n, m] => (n, m, Rows::AsTheyAre(data)),
-        _ => unreachable!("the verifier: factors have rank 1 or 2"),
-    })
-}
-
-pub(super) fn matmul<R: Real>(
-    [a_transposed, b_transposed]: [bool; 2],
-    strong: bool,
-    args: &[Val<R>],
-    how: Accumulator,
-    memory: &mut Memory,
-) -> Result<Val<R>, RunErrorKind> {
-    const OP: &str = "matmul";
-    let (a, b) = (args[0].array().reals(), args[1].array().reals());
-    let (n, inner, left) = rows(a, a_transposed, memory)?;
-    // The columns of the second factor are the rows of its transpose: inner products of runs.
-    let (m, other, right) = rows(b, !b_transposed && b.rank() == 2, memory)?;
-    if inner != other {
-        return Err(mismatch(OP, &a.shape, &b.shape));
-    }
-    let mut shape = Vec::new();
-    if a.rank() == 2 {
-        shape.push(n);
-    }
-    if b.rank() == 2 {
-        shape.push(m);
-    }
-    let dot = |i: usize, j: usize| {
-        let (row, column) = (&left[i * inner..(i + 1) * inner], &right[j * inner..(j + 1) * inner]);
-        if strong { strong_dot(row, column, how) } else { R::dot_with(row, column, how) }
-    };
-    memory.stats.elements_filled += elements_of(OP, &shape)? as u64;
-    if shape.is_empty() {
-        return Ok(Val::Real(dot(0, 0)));
-    }
-    let mut made = Store::with_capacity(OP, shape, memory)?;
-    (0..n).for_each(|i| (0..m).for_each(|j| made.buffer().push(dot(i, j))));
-    Ok(Val::from_reals(made))
-}
-
-/// The inner product in which a zero times anything is zero: the plain one if everything is finite.
-fn strong_dot<R: Real>(a: &[R], b: &[R], how: Accumulator) -> R {
-    if how != Accumulator::Naive {
-        return R::strong_dot_with(a, b, how);
-    }
-    if a.iter().chain(b).all(|x| x.is_finite()) {
-        return R::dot(a, b);
-    }
-    a.iter().zip(b).fold(R::zero(), |sum, (&a, &b)| a.strong_add_to(b, sum))
-}
-
-pub(super) fn outer<R: Real>(
-    strong: bool,
-    args: &[Val<R>],
-    memory: &mut Memory,
-) -> Result<Val<R>, RunErrorKind> {
-    const OP: &str = "outer";
-    let (x, y) = (args[0].array().reals().data(), args[1].array().reals().data());
-    let mut made = Store::with_capacity(OP, vec![x.len(), y.len()], memory)?;
-    let buffer = made.buffer();
-    for &x in x {
-        if strong {
-            y.iter().for_each(|&y| buffer.push(x.strong_mul(y)));
-        } else {
-            y.iter().for_each(|&y| buffer.push(x * y));
-        }
-    }
-    memory.stats.elements_filled += made.len() as u64;
-    Ok(Val::from_reals(made))
 }

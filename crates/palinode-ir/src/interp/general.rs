@@ -6,7 +6,7 @@ use super::error::RunErrorKind;
 use super::ledger::Memory;
 use super::store_rule::reuses;
 use super::value::{Array, Val, primal};
-use super::{Limits, access, array_ops, elementwise, linalg, narrowed, settled};
+use super::{Limits, access, array_ops, elementwise, linalg, narrowed, products, reduce, settled};
 use crate::op::{Kind, Op};
 use crate::types::Elem;
 
@@ -47,7 +47,7 @@ pub(super) fn apply<R: Real>(
         Op::Reshape => out.push(array_ops::reshape(args, memory)?),
         Op::Permute(axes) => out.push(array_ops::permute(axes, args, memory)?),
         Op::Concat(axis) => out.push(array_ops::concat(*axis, args, memory)?),
-        Op::Reduce(kind, axes) => out.push(array_ops::reduce(*kind, axes, args, how, memory)?),
+        Op::Reduce(kind, axes) => out.push(reduce::reduce(*kind, axes, args, how, memory)?),
         Op::Read(axes) => out.push(access::read(axes, args, memory)?),
         Op::Write(axes) => out.push(access::write(axes, args, memory)?),
         Op::AddAt(axes) => {
@@ -60,9 +60,9 @@ pub(super) fn apply<R: Real>(
         Op::Unpack(narrow) => out.push(narrowed::unpack(*narrow, args, memory)?),
         Op::MatMul { a_transposed, b_transposed, strong } => {
             let transposed = [*a_transposed, *b_transposed];
-            out.push(array_ops::matmul(transposed, *strong, args, how, memory)?);
+            out.push(products::matmul(transposed, *strong, args, how, memory)?);
         }
-        Op::Outer { strong } => out.push(array_ops::outer(*strong, args, memory)?),
+        Op::Outer { strong } => out.push(products::outer(*strong, args, memory)?),
         Op::Linalg(kind) => linalg::apply(*kind, args, out, memory)?,
         Op::Const(_)
         | Op::Dim(_)

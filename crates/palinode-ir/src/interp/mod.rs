@@ -10,7 +10,7 @@
 //! | `tensor`, `error` | what goes in, comes out, goes wrong |
 //! | `code`, `compile` | program -> register code |
 //! | `run` | register code -> results |
-//! | `general`, `elementwise`, `access`, `array_ops`, `linalg`, `spectral` | kernels over whole arrays |
+//! | `general`, `elementwise`, `access`, `array_ops`, `reduce`, `products`, `linalg` | kernels over whole arrays |
 //! | `value`, `scalar_ops`, `trap` | what they share |
 //! | `store_rule`, `workspace`, `bookkeeping` | what memory a run takes: the rules, also for the planner |
 //! | `store`, `ledger` | elements in buffers and chunks; the account of their bytes |
@@ -34,6 +34,8 @@ mod general;
 mod ledger;
 mod linalg;
 mod narrowed;
+mod products;
+mod reduce;
 mod run;
 pub(crate) mod scalar_ops;
 mod settled;
@@ -77,14 +79,14 @@ pub struct Limits {
     /// which results are handed over. The run stops before the first byte beyond.
     pub budget: Budget,
     /// How the sums of reductions and of products of matrices (dot products among them) are computed, in
-    /// derivatives, too. What a program adds up itself, in a loop, it adds one after the other. Numbers with
+    /// derivatives, too; naively in the order of [`palinode_core::sums`]. What a program adds up itself, in a loop, it adds one after the other. Numbers with
     /// derivatives are taken apart for that in memory that the budget does not see; plain numbers are not.
     pub accumulator: Accumulator,
 }
 
 impl Default for Limits {
     /// A thousand million steps, ten thousand nested calls, infinities and NaN as IEEE 754 has them, all the
-    /// memory there is, sums from the first term to the last.
+    /// memory there is, naive sums.
     fn default() -> Limits {
         Limits {
             steps: 1_000_000_000,

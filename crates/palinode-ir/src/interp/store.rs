@@ -93,11 +93,6 @@ impl<T: Copy> Buffer<T> {
         self.data.push(value);
     }
 
-    /// Forgets the elements; the room stays.
-    pub(super) fn clear(&mut self) {
-        self.data.clear();
-    }
-
     pub(super) fn append(&mut self, values: &[T]) {
         debug_assert!(self.left() >= values.len(), "a buffer does not grow");
         self.data.extend_from_slice(values);

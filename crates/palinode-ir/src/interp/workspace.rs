@@ -1,8 +1,7 @@
 //! What kernels take besides their operands and results while they run.
 //!
-//! Products that need a factor transposed, reductions over axes that are not the last and writes to listed
-//! places allocate exactly this much. Linear algebra works in memory of its own; what is charged for it is an
-//! upper bound.
+//! Writes to listed places allocate exactly this much. Linear algebra works in memory of its own; what is
+//! charged for it is an upper bound. Reductions and products take nothing.
 
 use crate::op::{Axis, Linalg, Op};
 
@@ -16,15 +15,6 @@ pub(super) const SHORT_LIST: usize = 8;
 /// results are there. Wrong lengths are allowed: the operation refuses them itself.
 pub(crate) fn workspace(op: &Op, shapes: &[&[usize]], real: usize) -> usize {
     match op {
-        Op::MatMul { a_transposed, b_transposed, .. } => {
-            let of =
-                |turned: bool, shape: &[usize]| if turned && shape.len() == 2 { product(shape) } else { 0 };
-            (of(*a_transposed, shapes[0]) + of(!*b_transposed, shapes[1])) * real
-        }
-        Op::Reduce(_, axes) if reduces_last(axes, shapes[0].len()) => 0,
-        Op::Reduce(_, axes) => {
-            axes.iter().map(|&axis| shapes[0][usize::from(axis)]).product::<usize>() * real
-        }
         // Lists are checked one after the other.
         Op::Write(axes) => {
             let mut at = 2;
@@ -43,11 +33,6 @@ pub(crate) fn workspace(op: &Op, shapes: &[&[usize]], real: usize) -> usize {
         }
         _ => 0,
     }
-}
-
-/// Whether these axes are the last ones: every lane is a run of neighbours.
-pub(super) fn reduces_last(axes: &[u8], rank: usize) -> bool {
-    axes.iter().rev().enumerate().all(|(back, &axis)| usize::from(axis) + 1 + back == rank)
 }
 
 fn product(shape: &[usize]) -> usize {

@@ -209,10 +209,10 @@ operations! {
     Op::Concat(_) => "concat", [Op::Concat(0)],
         plain(Kind::Makes).linear(0, ALL).again(Recompute::Elementwise);
     Op::Reduce(Reduction::Sum, _) => Reduction::Sum.name(), [Op::Reduce(Reduction::Sum, Vec::new())],
-        plain(Kind::Makes).linear(0, 1).computes().works_apart().again(Recompute::Anything);
+        plain(Kind::Makes).linear(0, 1).computes().again(Recompute::Anything);
     Op::Reduce(kind @ (Reduction::Max | Reduction::Min), _) => kind.name(),
         [Reduction::Max, Reduction::Min].map(|kind| Op::Reduce(kind, Vec::new())),
-        plain(Kind::Makes).computes().works_apart().again(Recompute::Anything);
+        plain(Kind::Makes).computes().again(Recompute::Anything);
     Op::Read(_) => "read", [Op::Read(Vec::new())],
         plain(Kind::Reads).linear(0, 1).again(Recompute::Anything);
     Op::Write(_) => "write", [Op::Write(Vec::new())], plain(Kind::Updates).linear(0, 2).works_apart();
@@ -229,7 +229,7 @@ operations! {
     }, Narrow::ALL.map(Op::Unpack), plain(Kind::Makes);
     Op::MatMul { strong, .. } => if *strong { "strong_matmul" } else { "matmul" },
         [false, true].map(|strong| Op::MatMul { a_transposed: false, b_transposed: false, strong }),
-        plain(Kind::Makes).product(*strong).computes().works_apart().again(Recompute::Anything);
+        plain(Kind::Makes).product(*strong).computes().again(Recompute::Anything);
     Op::Outer { strong } => if *strong { "strong_outer" } else { "outer" },
         [false, true].map(|strong| Op::Outer { strong }),
         plain(Kind::Makes).product(*strong).computes().again(Recompute::Elementwise);

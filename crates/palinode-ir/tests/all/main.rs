@@ -22,6 +22,7 @@ mod posits;
 mod random;
 mod random_programs;
 mod scale;
+mod sums;
 mod sweeps;
 mod text;
 mod trace;

@@ -115,24 +115,30 @@ impl DoubleDouble {
 impl Scalar for DoubleDouble {
     type Bool = bool;
 
-    /// Compensated sums are the exact ones: nothing cheaper has more digits than a double-double.
     fn sum_with(terms: &[Self], how: Accumulator) -> Self {
+        Self::sum_with_over(terms.len(), how, |place| terms[place])
+    }
+    fn dot_with(a: &[Self], b: &[Self], how: Accumulator) -> Self {
+        assert_eq!(a.len(), b.len(), "dot: the slices have {} and {} elements", a.len(), b.len());
+        Self::dot_with_over(a.len(), how, |place| (a[place], b[place]))
+    }
+    /// Compensated sums are the exact ones: nothing cheaper has more digits than a double-double.
+    fn sum_with_over(count: usize, how: Accumulator, term: impl Fn(usize) -> Self) -> Self {
         if how == Accumulator::Naive {
-            return Self::sum_of(terms);
+            return Self::sum_over(count, term);
         }
         let mut sum = ExactSum::new();
-        terms.iter().flat_map(|x| [x.hi, x.lo]).for_each(|part| sum.add(part));
+        (0..count).map(term).flat_map(|x| [x.hi, x.lo]).for_each(|part| sum.add(part));
         let hi = sum.to_f64();
         sum.add(-hi);
         Self::from_sum(hi, if hi.is_finite() { sum.to_f64() } else { 0.0 })
     }
-    fn dot_with(a: &[Self], b: &[Self], how: Accumulator) -> Self {
+    fn dot_with_over(count: usize, how: Accumulator, pair: impl Fn(usize) -> (Self, Self)) -> Self {
         if how == Accumulator::Naive {
-            return Self::dot(a, b);
+            return Self::dot_over(count, pair);
         }
-        assert_eq!(a.len(), b.len(), "dot: the slices have {} and {} elements", a.len(), b.len());
         let mut sum = ExactDot::new();
-        for (x, y) in a.iter().zip(b) {
+        for (x, y) in (0..count).map(pair) {
             sum.add_product(x.hi, y.hi);
             for (p, q) in [(x.hi, y.lo), (x.lo, y.hi), (x.lo, y.lo)] {
                 // An infinity has no low part; it must not become NaN by a zero.

@@ -48,7 +48,7 @@ pub struct Exact<const DIGITS: usize> {
 /// use palinode_num::ExactSum;
 ///
 /// let mut sum = ExactSum::new();
-/// for x in [1e100, 1.0, -1e100] {
+/// for x in [1.0, 1e100, -1e100] {
 ///     sum.add(x);
 /// }
 /// assert_eq!(sum.to_f64(), 1.0);

@@ -143,6 +143,12 @@ impl<W: PositWidth> Scalar for Posit<W> {
     fn dot_with(a: &[Self], b: &[Self], how: Accumulator) -> Self {
         how.dot(a, b)
     }
+    fn sum_with_over(count: usize, how: Accumulator, term: impl Fn(usize) -> Self) -> Self {
+        how.sum_over(count, term)
+    }
+    fn dot_with_over(count: usize, how: Accumulator, pair: impl Fn(usize) -> (Self, Self)) -> Self {
+        how.dot_over(count, pair)
+    }
     #[inline]
     fn from_int(n: i32) -> Self {
         Self::from_integer(n)

@@ -7,5 +7,6 @@ mod identities;
 mod posit;
 mod reference;
 mod special_values;
+mod sums;
 mod table;
 mod text;

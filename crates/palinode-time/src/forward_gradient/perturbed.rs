@@ -54,7 +54,7 @@ impl<'p, 'a, const K: usize, S: Summand> Perturbed<'p, 'a, K, S> {
     /// use palinode_core::{Accumulator, DualN, Key};
     /// use palinode_time::{Directions, forward_gradient};
     ///
-    /// let (p, x) = ([1e100, 1.0, -1e100], [DualN::lift(1.0); 3]);
+    /// let (p, x) = ([1.0, 1e100, -1e100], [DualN::lift(1.0); 3]);
     /// let f = |how| forward_gradient::<1>(&p, Directions::Rademacher, Key::from_seed(1), |p| p.dot(0, &x, how));
     /// assert_eq!(f(Accumulator::Naive)?.value(), 0.0);
     /// assert_eq!(f(Accumulator::Exact)?.value(), 1.0);

@@ -44,7 +44,9 @@ fn forward_eigenvalues_of_a_perturbed_identity() {
     };
     assert_eq!(tangents(dmatrix![0.0, 1.0; 1.0, 0.0]), [-1.0, 1.0]);
     assert_eq!(tangents(dmatrix![0.0, -1.0; -1.0, 0.0]), [-1.0, 1.0]);
-    assert_eq!(tangents(dmatrix![3.0, 0.0; 0.0, 3.0]), [3.0, 3.0]);
+    // A unit vector with rounded entries, twice.
+    let both = tangents(dmatrix![3.0, 0.0; 0.0, 3.0]);
+    assert!(distance(&both, &[3.0, 3.0]) <= 8.0 * f64::EPSILON, "{both:?}");
     assert_eq!(tangents(dmatrix![2.0]), [2.0]);
 }
 

@@ -32,7 +32,7 @@ pub(crate) use depend::mark;
 pub(crate) use formula::*;
 pub(crate) use layout::{Home, Region};
 pub(crate) use probe::Probe;
-pub(crate) use product::{Product, product};
+pub(crate) use product::{Factor, Product, Sizes, product};
 pub(crate) use renumber::Reference;
 pub(crate) use residual::{Ingredient, Kept, Need, Recipe, Residual, kept_bytes};
 pub(crate) use steps::{Argument, ArrayTape, Kind, Linear, Operands, Partial, Step, Whole};

@@ -2,22 +2,42 @@
 //!
 //! `C = A B`. Cotangents: `A' = C' B^T`, `B' = A^T C'`; see `linalg/matmul.rs` for where they come from.
 //!
-//! Input: matrices as rows after rows. Output: the same. The arithmetic on `f64` and `f32` is that of
-//! [`crate::matrix`], on other numbers a plain loop; products that are compensated or exact are dot products,
-//! entry by entry. In a sweep a zero wins over infinities and NaN, as everywhere on the tape; numbers that
-//! are not finite therefore take the plain loop.
+//! Input: matrices as rows after rows. Output: the same. Entries are what `palinode_num::sums` says: chains
+//! where the result is a matrix, dot products where it is a vector; products that are compensated or exact
+//! are dot products, entry by entry. In a sweep a zero wins over infinities and NaN, as everywhere on the
+//! tape.
 
 use super::layout::{Layout, Region, accumulate};
 use super::residual::Residual;
-use crate::matrix::{TOGETHER, adds_in_order, product_of_columns};
 use crate::tape::Sums;
+use palinode_num::products::{MatrixView, add_product, outer, times_vector};
 use palinode_num::{AccumulateProducts, Accumulator, Scalar};
+use std::borrow::Cow;
 use std::collections::HashSet;
+
+/// What is multiplied.
+#[derive(Clone, Copy)]
+pub(crate) struct Sizes {
+    /// Rows of the first.
+    pub(crate) m: usize,
+    /// Columns of the first, rows of the second.
+    pub(crate) k: usize,
+    /// Columns of the second.
+    pub(crate) n: usize,
+    /// Whether a factor is a vector, and so the result.
+    pub(crate) of_vector: bool,
+}
+
+impl Sizes {
+    /// Those of a product with the same kind of factors.
+    fn with(self, m: usize, k: usize, n: usize) -> Self {
+        Sizes { m, k, n, ..self }
+    }
+}
 
 /// A recorded product.
 pub(crate) struct Product<S> {
-    /// Rows of the first, columns of the first, columns of the second.
-    pub(crate) size: [usize; 3],
+    pub(crate) size: Sizes,
     pub(crate) output: Region,
     /// The active factors.
     pub(crate) regions: [Option<Region>; 2],
@@ -27,35 +47,67 @@ pub(crate) struct Product<S> {
     pub(crate) how: Accumulator,
 }
 
+/// A matrix by its rows, or one by its columns.
+#[derive(Clone, Copy)]
+pub(crate) enum Factor<'a, S> {
+    ByRows(&'a [S]),
+    ByColumns(&'a [S]),
+}
+
+impl<'a, S: Scalar> Factor<'a, S> {
+    fn view(self, rows: usize, columns: usize) -> MatrixView<'a, S> {
+        match self {
+            Factor::ByRows(data) => MatrixView::by_rows(data, rows, columns),
+            Factor::ByColumns(data) => MatrixView::by_columns(data, rows, columns),
+        }
+    }
+
+    /// The elements, if it is a vector.
+    fn elements(self) -> &'a [S] {
+        let (Factor::ByRows(data) | Factor::ByColumns(data)) = self;
+        data
+    }
+
+    /// Row after row.
+    fn rows(self, rows: usize, columns: usize) -> Cow<'a, [S]> {
+        match self {
+            Factor::ByRows(data) => Cow::Borrowed(data),
+            Factor::ByColumns(data) => Cow::Owned(transposed(columns, rows, data)),
+        }
+    }
+
+    fn transposed(self) -> Self {
+        match self {
+            Factor::ByRows(data) => Factor::ByColumns(data),
+            Factor::ByColumns(data) => Factor::ByRows(data),
+        }
+    }
+}
+
 /// `a b`, or the same where zeros win over what is not finite.
 pub(crate) fn product<S: Scalar>(
-    [m, k, n]: [usize; 3],
-    a: &[S],
-    b: &[S],
+    Sizes { m, k, n, of_vector }: Sizes,
+    a: Factor<'_, S>,
+    b: Factor<'_, S>,
     strong: bool,
     how: Accumulator,
 ) -> Vec<S> {
     if how != Accumulator::Naive {
         let dot = if strong { S::strong_dot_with } else { S::dot_with };
-        let columns = transposed(k, n, b);
-        let entry = |i: usize, j: usize| dot(&a[i * k..(i + 1) * k], &columns[j * k..(j + 1) * k], how);
+        let (rows, columns) = (a.rows(m, k), b.transposed().rows(n, k));
+        let entry = |i: usize, j: usize| dot(&rows[i * k..(i + 1) * k], &columns[j * k..(j + 1) * k], how);
         return pairs(m, n).map(|(i, j)| entry(i, j)).collect();
     }
     let mut c = vec![S::zero(); m * n];
-    let is_finite = |x: &S| x.glance().is_some_and(f64::is_finite);
-    if adds_in_order::<S>() && (!strong || a.iter().chain(b).all(is_finite)) {
-        // Rows after rows is the transpose of columns after columns, and C^T = B^T A^T.
-        product_of_columns([n, k, m], b, a, &mut c);
-        return c;
-    }
-    for i in 0..m {
-        for l in 0..k {
-            let x = a[i * k + l];
-            for j in 0..n {
-                let (c, y) = (&mut c[i * n + j], b[l * n + j]);
-                *c = if strong { x.strong_add_to(y, *c) } else { *c + x * y };
-            }
-        }
+    if !of_vector {
+        add_product(&mut c, a.view(m, k), b.view(k, n), strong);
+    } else if n == 1 {
+        times_vector(&mut c, a.view(m, k), b.elements(), strong);
+    } else if m == 1 {
+        times_vector(&mut c, b.view(k, n).transposed(), a.elements(), strong);
+    } else {
+        assert_eq!(k, 1, "what is left of products with vectors are products of two");
+        outer(&mut c, a.elements(), b.elements(), strong);
     }
     c
 }
@@ -73,7 +125,7 @@ impl<S: Scalar> Product<S> {
     /// A kept factor, rows after rows.
     fn factor(&self, which: usize) -> Vec<S> {
         let lent = self.kept[which].lend();
-        let [m, k, n] = self.size;
+        let Sizes { m, k, n, .. } = self.size;
         lent.reader().iter().take(if which == 0 { m * k } else { k * n }).collect()
     }
 
@@ -83,14 +135,16 @@ impl<S: Scalar> Product<S> {
         received: &[[S; N]],
         cotangents: &mut [[S; N]],
     ) {
-        let [m, k, n] = self.size;
+        use Factor::{ByColumns, ByRows};
+        let Sizes { m, k, n, .. } = self.size;
         // Each factor's cotangent needs the other factor, transposed.
-        let b_transposed = self.regions[0].is_some().then(|| transposed(k, n, &self.factor(1)));
-        let a_transposed = self.regions[1].is_some().then(|| transposed(m, k, &self.factor(0)));
+        let second = self.regions[0].is_some().then(|| self.factor(1));
+        let first = self.regions[1].is_some().then(|| self.factor(0));
         for lane in 0..N {
             let c: Vec<S> = received.iter().map(|cotangent| cotangent[lane]).collect();
-            let a = b_transposed.as_ref().map(|b| product([m, n, k], &c, b, true, self.how));
-            let b = a_transposed.as_ref().map(|a| product([k, m, n], a, &c, true, self.how));
+            let times = |size, a, b| product(size, a, b, true, self.how);
+            let a = second.as_ref().map(|b| times(self.size.with(m, n, k), ByRows(&c), ByColumns(b)));
+            let b = first.as_ref().map(|a| times(self.size.with(k, m, n), ByColumns(a), ByRows(&c)));
             for (region, contribution) in self.regions.iter().zip([a, b]) {
                 let (Some(region), Some(contribution)) = (region, contribution) else { continue };
                 for (place, x) in layout.places(region).zip(contribution) {
@@ -107,7 +161,7 @@ impl<S: Scalar> Product<S> {
         received: &[S],
         sums: &mut Sums<S, A>,
     ) {
-        let [m, k, n] = self.size;
+        let Sizes { m, k, n, .. } = self.size;
         if let Some(region) = &self.regions[0] {
             let b = self.factor(1);
             for (place, (i, l)) in layout.places(region).zip(pairs(m, k)) {
@@ -137,7 +191,9 @@ impl<S: Scalar> Product<S> {
                     vec![self.forward_both(&tangent(a), &tangent(b))]
                 }
                 [a, b] => {
-                    let term = |a: &[S], b: &[S]| product(self.size, a, b, true, self.how);
+                    let term = |a: &[S], b: &[S]| {
+                        product(self.size, Factor::ByRows(a), Factor::ByRows(b), true, self.how)
+                    };
                     let by_a = a.as_ref().map(|a| term(&tangent(a), &self.factor(1)));
                     let by_b = b.as_ref().map(|b| term(&self.factor(0), &tangent(b)));
                     [by_a, by_b].into_iter().flatten().collect()
@@ -153,17 +209,18 @@ impl<S: Scalar> Product<S> {
 
     /// `da b + a db` with entries that are single sums: the product of `[da a]` and `b` above `db`.
     fn forward_both(&self, da: &[S], db: &[S]) -> Vec<S> {
-        let [m, k, n] = self.size;
+        let Sizes { m, k, n, .. } = self.size;
         let (a, mut below) = (self.factor(0), self.factor(1));
         let row = |x: &[S], i: usize| x[i * k..(i + 1) * k].to_vec();
         let beside: Vec<S> = (0..m).flat_map(|i| [row(da, i), row(&a, i)]).flatten().collect();
         below.extend_from_slice(db);
-        product([m, 2 * k, n], &beside, &below, true, self.how)
+        let size = self.size.with(m, 2 * k, n);
+        product(size, Factor::ByRows(&beside), Factor::ByRows(&below), true, self.how)
     }
 
     /// For each active factor, which of its elements the marked elements of the result depend on.
     pub(super) fn needed(&self, marked: &[bool]) -> Vec<(&Region, Vec<bool>)> {
-        let [m, k, n] = self.size;
+        let Sizes { m, k, n, .. } = self.size;
         let row = |i: usize| marked[i * n..(i + 1) * n].contains(&true);
         let column = |j: usize| (0..m).any(|i| marked[i * n + j]);
         let first = || (0..m).flat_map(|i| core::iter::repeat_n(row(i), k)).collect();
@@ -174,13 +231,12 @@ impl<S: Scalar> Product<S> {
         needed
     }
 
-    /// How many numbers a sweep needs for a while: both factors and their transposes, cotangents of all
-    /// three, the rows that are multiplied together; for products entry by entry the columns of each second
-    /// factor, too.
+    /// How many numbers a sweep needs for a while: both factors, and cotangents or tangents of all three; for
+    /// products entry by entry rows and columns of what is multiplied, too.
     pub(crate) fn scratch(&self) -> usize {
-        let [m, k, n] = self.size;
-        let columns = if self.how == Accumulator::Naive { 0 } else { m * n + 2 * (m * k + k * n) };
-        2 * m * n + 3 * (m * k + k * n) + columns + TOGETHER * m.max(k).max(n)
+        let Sizes { m, k, n, .. } = self.size;
+        let by_entry = if self.how == Accumulator::Naive { 0 } else { m * n + 3 * (m * k + k * n) };
+        2 * (m * n + m * k + k * n) + by_entry
     }
 
     pub(crate) fn bytes(&self, mut seen: Option<&mut HashSet<*const ()>>) -> usize {

@@ -8,6 +8,7 @@ use crate::random::source::{
     Condition, Function, Index, LENGTH, Matrix, Recursion, Rounds, Scalar, Source, Stmt, Vector, View,
 };
 use crate::random_programs::from_environment;
+use palinode_core::Scalar as _;
 use palinode_core::rules::Row;
 use palinode_ir::interp::run;
 use std::collections::HashMap;
@@ -152,13 +153,13 @@ impl Machine<'_> {
             Scalar::Fold(name, args) => {
                 let x = self.vector(&args[0]);
                 match *name {
-                    "sum" => x.iter().sum(),
+                    "sum" => f64::sum_of(&x),
                     "prod" => x.iter().product(),
-                    "dot" => x.iter().zip(self.vector(&args[1])).map(|(x, y)| x * y).sum(),
+                    "dot" => f64::dot(&x, &self.vector(&args[1])),
                     name => x.into_iter().reduce(|x, y| row(name, &[x, y])).expect("is not empty"),
                 }
             }
-            Scalar::OfMatrix(_, a) => self.matrix(a).iter().sum(),
+            Scalar::OfMatrix(_, a) => f64::sum_of(&self.matrix(a)),
             Scalar::Choice(condition, x, y) => {
                 let chosen = if self.condition(condition) { x } else { y };
                 self.scalar(chosen)
@@ -187,7 +188,7 @@ impl Machine<'_> {
             }
             Vector::MatVec(a, x) => {
                 let (a, x) = (self.matrix(a), self.vector(x));
-                a.chunks(LENGTH).map(|row| row.iter().zip(&x).map(|(a, x)| a * x).sum()).collect()
+                a.chunks(LENGTH).map(|row| f64::dot(row, &x)).collect()
             }
             Vector::Row(name, at) => {
                 let at = self.index(at) * LENGTH;
@@ -210,7 +211,7 @@ impl Machine<'_> {
             Vector::SumAxis(a, axis) => {
                 let a = self.matrix(a);
                 let a = if *axis == 0 { transposed(&a) } else { a };
-                a.chunks(LENGTH).map(|row| row.iter().sum()).collect()
+                a.chunks(LENGTH).map(f64::sum_of).collect()
             }
             Vector::Solve(..) | Vector::Between(..) => panic!("is not plain"),
         }
@@ -225,8 +226,8 @@ impl Machine<'_> {
             }
             Matrix::Product(a, b) => {
                 let (a, b) = (self.matrix(a), transposed(&self.matrix(b)));
-                let dot = |x: &[f64], y: &[f64]| x.iter().zip(y).map(|(x, y)| x * y).sum();
-                a.chunks(LENGTH).flat_map(|row| b.chunks(LENGTH).map(move |c| dot(row, c))).collect()
+                let chain = |x: &[f64], y: &[f64]| x.iter().zip(y).fold(0.0, |c, (&x, &y)| x.mul_add(y, c));
+                a.chunks(LENGTH).flat_map(|row| b.chunks(LENGTH).map(move |c| chain(row, c))).collect()
             }
             Matrix::Transposed(a) => transposed(&self.matrix(a)),
             Matrix::Call(name, a) => self.matrix(a).into_iter().map(|x| row(name, &[x])).collect(),
