@@ -21,7 +21,8 @@ mod diagnostic;
 mod fast;
 mod implicit;
 pub mod interp;
-mod liveness;
+#[doc(hidden)]
+pub mod liveness;
 mod named;
 mod op;
 pub mod pal;
