@@ -22,14 +22,24 @@ pub fn cse(program: &Program) -> Program {
 }
 
 pub(super) fn cse_function(function: &mut Function) {
-    let consumed = may_be_consumed(function);
+    share(function, &|_, _| true);
+    function.renumber();
+}
+
+/// Shares what `accepts` says, by an instruction's first result; gives what stands for each value. Values
+/// keep their numbers.
+pub(crate) fn share(function: &mut Function, accepts: &dyn Fn(&Function, Value) -> bool) -> Vec<Value> {
     let mut sharing = Sharing {
-        consumed,
+        consumed: may_be_consumed(function),
+        accepts,
         open: Vec::new(),
         known: FastMap::default(),
         stands: (0..function.values.len() as u32).map(Value).collect(),
     };
-    function.rewrite(|function, body| sharing.block(function, body));
+    let mut body = core::mem::take(&mut function.body);
+    sharing.block(function, &mut body);
+    function.body = body;
+    sharing.stands
 }
 
 /// The arrays whose memory a later version may take over.
@@ -46,8 +56,9 @@ fn may_be_consumed(function: &Function) -> Vec<bool> {
     consumed
 }
 
-struct Sharing {
+struct Sharing<'a> {
     consumed: Vec<bool>,
+    accepts: &'a dyn Fn(&Function, Value) -> bool,
     /// What stays of the open blocks, outermost first.
     open: Vec<Vec<Inst>>,
     /// Where in `open` something has been computed, by [`key`]. Of two things with one key only the first can
@@ -56,7 +67,7 @@ struct Sharing {
     stands: Vec<Value>,
 }
 
-impl Sharing {
+impl Sharing<'_> {
     fn resolve(&self, values: &mut [Value]) {
         values.iter_mut().for_each(|value| *value = self.stands[value.index()]);
     }
@@ -71,7 +82,7 @@ impl Sharing {
             inst.blocks.iter_mut().for_each(|block| self.block(function, block));
             let shared =
                 inst.blocks.is_empty() && !inst.results.iter().any(|result| self.consumed[result.index()]);
-            if shared {
+            if shared && (self.accepts)(function, inst.results[0]) {
                 let key = key(&inst);
                 match self.known.get(&key) {
                     None => {

@@ -27,7 +27,6 @@ mod margins;
 mod matrix;
 mod residual;
 mod rounds;
-mod shape;
 mod split;
 mod split_branches;
 mod split_calls;

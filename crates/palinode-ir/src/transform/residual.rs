@@ -9,15 +9,19 @@ use crate::fast::{FastMap, FastSet};
 use crate::op::{Axis, IntOp, Narrow, Op, Recompute};
 use crate::program::{Block, Inst, Value};
 use crate::transform::split::{KnownHalf, Splitter, Thread, read_log};
-use crate::transform::storage::Choice;
+use crate::transform::storage::{Choice, Storage};
 use crate::types::{Elem, Span, Type};
 
 /// What to do about the known values that a linear block uses.
 pub(crate) struct Plan {
     /// To be kept by the known half, in order.
     pub(crate) stored: Vec<Value>,
-    /// To be computed again, in order.
-    again: Vec<Inst>,
+    /// To be computed again: which of `cheap`, ascending.
+    again: Vec<usize>,
+    /// How many operations may be repeated to get one value back.
+    longest: usize,
+    /// Lengths to be computed again besides, in order.
+    measures: Vec<Inst>,
     /// The loop counter of the known half and of the linear half.
     round: Option<(Value, Value)>,
     id: u32,
@@ -90,6 +94,8 @@ impl Plan {
                 needs.push(value);
             }
         });
+        let (measured, needs): (Vec<Value>, Vec<Value>) =
+            needs.into_iter().partition(|need| splitter.measures.contains_key(need));
         let known: Vec<&Inst> = known.iter().rev().collect();
         let chosen = splitter.chosen_again(id, &known);
         let may_repeat = |inst: &&&Inst| {
@@ -99,6 +105,8 @@ impl Plan {
         let mut plan = Plan {
             stored: Vec::new(),
             again: Vec::new(),
+            longest: longest(&splitter.shared.storage),
+            measures: Vec::new(),
             round,
             id,
             needs,
@@ -107,6 +115,7 @@ impl Plan {
             places: Vec::new(),
         };
         plan.decide(splitter);
+        measured.into_iter().for_each(|length| plan.require(splitter, length));
         plan
     }
 
@@ -125,14 +134,7 @@ impl Plan {
 
         let (mut roots, mut again) = (Chosen::from(dear.clone()), FastSet::default());
         let id = self.id;
-        // How many operations may be repeated to get one value back.
-        let storage = &splitter.shared.storage;
-        let longest = match storage.recompute {
-            _ if !storage.choices.is_empty() => 256,
-            Recompute::Nothing | Recompute::Cheap => 8,
-            Recompute::Elementwise => 32,
-            Recompute::Anything => 256,
-        };
+        let longest = self.longest;
         let is_outside = |value: Value| splitter.owner.get(&value) != Some(&id) || Some(value) == round;
         let from_roots = wanted.iter().all(|&at| {
             let mut needed = Vec::new();
@@ -163,14 +165,46 @@ impl Plan {
         if from_roots && weight(&roots.order) <= weight(&kept.order) {
             (kept, also) = (roots, again);
         }
-        let mut again: Vec<usize> = also.into_iter().collect();
-        again.sort_unstable();
-        self.again = again
-            .into_iter()
-            .map(|at| self.cheap[at].clone())
-            .filter(|inst| !kept.contains(&inst.results[0]))
-            .collect();
+        self.again = also.into_iter().filter(|&at| !kept.contains(&self.cheap[at].results[0])).collect();
+        self.again.sort_unstable();
         self.stored = kept.order;
+    }
+
+    /// Makes an integer of the block available, too, with which a kept array is found: computed again if that
+    /// takes nothing that is not there, else kept.
+    fn require(&mut self, splitter: &Splitter<'_>, value: Value) {
+        let is_again =
+            |plan: &Plan, value: Value| plan.again.iter().any(|&at| plan.cheap[at].results.contains(&value));
+        let round = self.round.map(|(k, _)| k);
+        let is_there = |plan: &Plan, value: Value| {
+            splitter.owner.get(&value) != Some(&plan.id)
+                || Some(value) == round
+                || plan.stored.contains(&value)
+                || plan.measures.iter().any(|inst| inst.results.contains(&value))
+                || is_again(plan, value)
+        };
+        if is_there(self, value) {
+            return;
+        }
+        if let Some(inst) = splitter.measures.get(&value) {
+            inst.args.iter().for_each(|&arg| self.require(splitter, arg));
+            self.measures.push(inst.clone());
+            return;
+        }
+        let by_result: FastMap<Value, usize> =
+            self.cheap.iter().enumerate().map(|(at, inst)| (inst.results[0], at)).collect();
+        let mut needed = Vec::new();
+        let reached = by_result.get(&value).is_some_and(|&at| {
+            let mut at_hand = |value: Value| is_there(self, value);
+            reach(&self.cheap, &by_result, at, &mut needed, self.longest, &mut at_hand)
+        });
+        if reached {
+            self.again.extend(needed);
+            self.again.sort_unstable();
+            self.again.dedup();
+        } else {
+            self.stored.push(value);
+        }
     }
 
     /// Logs for the stored values of a loop body; the known half pushes, the linear half reads at `flat`.
@@ -185,21 +219,19 @@ impl Plan {
         let arrays: Vec<Value> =
             self.stored.iter().copied().filter(|&value| splitter.b.ty(value).rank > 0).collect();
         let mut places = Vec::new();
-        let mut there: FastSet<Value> = self.stored.iter().copied().collect();
-        there.extend(self.again.iter().map(|inst| inst.results[0]));
         for &array in &arrays {
             let rank = splitter.b.ty(array).rank;
             let lengths: Vec<Value> = (0..rank).map(|axis| splitter.length(array, axis)).collect();
-            let fixed = regular && lengths.iter().all(|length| splitter.depth.get(length) == Some(&0));
+            // Literals belong to no block.
+            let fixed = regular
+                && lengths.iter().all(|length| splitter.depth.get(length).is_none_or(|depth| *depth == 0));
             let position = (!fixed).then(|| {
                 let position = splitter.b.fresh(Type::INT);
                 splitter.own(position);
                 position
             });
             for further in lengths.iter().copied().chain(position) {
-                if splitter.owner.get(&further) == Some(&self.id) && there.insert(further) {
-                    self.stored.push(further);
-                }
+                self.require(splitter, further);
             }
             places.push((array, lengths, position));
         }
@@ -274,7 +306,8 @@ impl Plan {
         // Lengths may be computed again, so scalars come before the kept arrays that need them, except for
         // those made from arrays.
         let mut after_arrays: FastSet<Value> = self.places.iter().map(|place| place.array).collect();
-        let (scalars, arrays): (Vec<Inst>, Vec<Inst>) = self.again.into_iter().partition(|inst| {
+        let again = self.again.into_iter().map(|at| self.cheap[at].clone());
+        let (scalars, arrays): (Vec<Inst>, Vec<Inst>) = again.partition(|inst| {
             let is_late = splitter.b.ty(inst.results[0]).rank > 0
                 || inst.args.iter().any(|arg| after_arrays.contains(arg));
             if is_late {
@@ -288,7 +321,7 @@ impl Plan {
             available.insert(inst.results[0], result);
             splitter.b.push(Inst { args, results: smallvec![result], ..inst });
         };
-        for inst in scalars {
+        for inst in scalars.into_iter().chain(self.measures) {
             repeat(splitter, &mut available, inst);
         }
         for place in self.places {
@@ -327,6 +360,16 @@ impl Plan {
         linear.substitute(&available);
         insts.append(&mut linear.insts);
         linear.insts = insts;
+    }
+}
+
+/// How many operations may be repeated to get one value back.
+fn longest(storage: &Storage) -> usize {
+    match storage.recompute {
+        _ if !storage.choices.is_empty() => 256,
+        Recompute::Nothing | Recompute::Cheap => 8,
+        Recompute::Elementwise => 32,
+        Recompute::Anything => 256,
     }
 }
 
