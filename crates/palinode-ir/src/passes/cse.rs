@@ -22,13 +22,13 @@ pub fn cse(program: &Program) -> Program {
 }
 
 pub(super) fn cse_function(function: &mut Function) {
-    share(function, &|_, _| true);
+    share(function, &|_, _, _| true);
     function.renumber();
 }
 
-/// Shares what `accepts` says, by an instruction's first result; gives what stands for each value. Values
-/// keep their numbers.
-pub(crate) fn share(function: &mut Function, accepts: &dyn Fn(&Function, Value) -> bool) -> Vec<Value> {
+/// Shares what `accepts` says, by the first results of an instruction and of the later one that it may stand
+/// for; gives what stands for each value. Values keep their numbers.
+pub(crate) fn share(function: &mut Function, accepts: &Accepts<'_>) -> Vec<Value> {
     let mut sharing = Sharing {
         consumed: may_be_consumed(function),
         accepts,
@@ -56,9 +56,11 @@ fn may_be_consumed(function: &Function) -> Vec<bool> {
     consumed
 }
 
+type Accepts<'a> = dyn Fn(&Function, Value, Value) -> bool + 'a;
+
 struct Sharing<'a> {
     consumed: Vec<bool>,
-    accepts: &'a dyn Fn(&Function, Value) -> bool,
+    accepts: &'a Accepts<'a>,
     /// What stays of the open blocks, outermost first.
     open: Vec<Vec<Inst>>,
     /// Where in `open` something has been computed, by [`key`]. Of two things with one key only the first can
@@ -82,7 +84,7 @@ impl Sharing<'_> {
             inst.blocks.iter_mut().for_each(|block| self.block(function, block));
             let shared =
                 inst.blocks.is_empty() && !inst.results.iter().any(|result| self.consumed[result.index()]);
-            if shared && (self.accepts)(function, inst.results[0]) {
+            if shared {
                 let key = key(&inst);
                 match self.known.get(&key) {
                     None => {
@@ -91,7 +93,8 @@ impl Sharing<'_> {
                     }
                     Some(&(depth, at)) => {
                         let known = &self.open[depth as usize][at as usize];
-                        if is_same(known, &inst) {
+                        let accepts = || (self.accepts)(function, known.results[0], inst.results[0]);
+                        if is_same(known, &inst) && accepts() {
                             for (&result, &value) in inst.results.iter().zip(&known.results) {
                                 self.stands[result.index()] = value;
                                 share_name(function, value, result, &inst.op);

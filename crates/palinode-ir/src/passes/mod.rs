@@ -163,7 +163,7 @@ const DISCRETE: &[Step] = &[
     logs::logs_function,
     |function| rewrite::rewrite(function, &mut rewrite::Discrete(identities::Identities)),
     |function| {
-        cse::share(function, &|function, value| !function.ty(value).is_real());
+        cse::share(function, &|function, value, _| !function.ty(value).is_real());
         function.renumber();
     },
     dce::dce_function,

@@ -18,11 +18,11 @@ use palinode_core::schedule::Action;
 use crate::interp::bookkeeping::{self, snapshot};
 use crate::interp::store_rule::{most_held, snapshots_of, snapshots_of_growing};
 use crate::liveness::InstMarks;
-use crate::op::{FuncId, Keep};
+use crate::op::{FuncId, Keep, work};
 use crate::plan::buffers::mixed;
 use crate::plan::known::Thing;
 use crate::plan::walk::{Walk, Walked};
-use crate::plan::{PlanError, Snapshots, cost, steady};
+use crate::plan::{PlanError, Snapshots, steady};
 use crate::program::{Block, Inst, Value};
 use crate::schedule::{advances, schedule};
 use crate::types::{Elem, Span};
@@ -347,7 +347,7 @@ impl<'p> Walk<'p> {
         let lengths: Vec<_> = before.iter().map(|thing| thing.shape(self.ledger())).collect();
         let before: Vec<Option<u64>> = before.iter().map(|thing| self.birth_of(*thing)).collect();
         let (work, allocations) = (self.ledger().work, self.ledger().allocations);
-        self.state.ledger.work += cost::ROUND;
+        self.state.ledger.work += work::ROUND;
         self.block(block, marks)?;
         let next = self.fetch(&block.results, &marks.results_die);
         self.set_all(state, &next);
@@ -385,7 +385,7 @@ impl<'p> Walk<'p> {
             self.set(theirs, thing);
         }
         let (work, allocations) = (self.ledger().work, self.ledger().allocations);
-        self.state.ledger.work += cost::ROUND;
+        self.state.ledger.work += work::ROUND;
         self.block(block, marks)?;
         let next = self.fetch(&block.results, &marks.results_die);
         self.set_all(parts.cotangents, &next);
