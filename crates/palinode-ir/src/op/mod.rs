@@ -5,14 +5,12 @@
 //! concerns integers, truth values and control.
 //!
 //! `facts.rs` is the table of operations: their names and what everybody else asks about them. `lengths.rs`
-//! says how long their results are, `work.rs` about how much work they are, `kinds.rs` holds the parts that
-//! tell operations apart. `_ =>` on [`Op`] stands only where it means "nothing special", which is right for
-//! every operation, or where it panics.
+//! says how long their results are, `kinds.rs` holds the parts that tell operations apart. `_ =>` on [`Op`]
+//! stands only where it means "nothing special", which is right for every operation, or where it panics.
 
 mod facts;
 mod kinds;
 mod lengths;
-pub(crate) mod work;
 
 pub use facts::{Facts, Kind, Linear, Recompute};
 pub use kinds::{Axis, Comparison, IntOp, Linalg, Logical, Narrow, Reduction, Search};

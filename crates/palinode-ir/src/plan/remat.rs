@@ -21,10 +21,11 @@ mod repeat;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use crate::interp::Datum;
-use crate::op::{FuncId, Kind, Op, work};
+use crate::op::{FuncId, Kind, Op};
 use crate::plan::effort::Effort;
 use crate::plan::{PlanError, Prediction, predict, predicted};
 use crate::program::{Block, Function, Inst, Program, Value};
+use crate::work;
 
 /// After so many steps without a lower peak, the search ends.
 const PATIENCE: usize = 24;

@@ -4,7 +4,7 @@
 //! computed again. Output: what to keep and which instructions to repeat, so that the sum of all prices is
 //! least ([`super::cut`]).
 //!
-//! **The prices.** Work is counted in additions ([`crate::op::work`]), and keeping a byte costs
+//! **The prices.** Work is counted in additions ([`crate::work`]), and keeping a byte costs
 //!
 //! | `Recompute` | a byte kept, in additions | what may be repeated |
 //! |---|---|---|
@@ -29,13 +29,14 @@
 //! again. A variable that is to be computed again by name has a thousand times the price of others.
 
 use crate::fast::{FastMap, FastSet};
-use crate::op::{Op, Recompute, work};
+use crate::op::{Op, Recompute};
 use crate::passes::shape::Len;
 use crate::program::{Inst, Value};
 use crate::transform::cut::{Fate, Item, cheapest};
 use crate::transform::split::Splitter;
 use crate::transform::storage::Choice;
 use crate::types::Elem;
+use crate::work;
 
 /// Along an axis of unknown length.
 const UNKNOWN_LENGTH: u64 = 100;

@@ -11,12 +11,13 @@ use std::collections::BTreeMap;
 use super::{Stop, Walk, Walked};
 use crate::interp::Event;
 use crate::liveness::InstMarks;
-use crate::op::{FuncId, work};
+use crate::op::FuncId;
 use crate::plan::buffers::mixed;
 use crate::plan::known::{Ints, Thing};
 use crate::plan::{Copied, Growth, PlanError, join, steady};
 use crate::program::{Block, Inst, Value};
 use crate::types::Span;
+use crate::work;
 
 /// A loop of fewer rounds is walked as it is.
 const FEW_ROUNDS: u64 = 8;

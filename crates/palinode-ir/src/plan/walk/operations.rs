@@ -6,13 +6,14 @@ use smallvec::SmallVec;
 use super::{Walk, Walked};
 use crate::interp::{store_rule, workspace};
 use crate::liveness::InstMarks;
-use crate::op::{Axis, Op, work};
+use crate::op::{Axis, Op};
 use crate::plan::buffers::{Buffer, Shape, elements};
 use crate::plan::known::{Id, Ints, Thing};
 use crate::plan::sizes::result_shapes;
 use crate::plan::{Copied, PlanError, copies, ints};
 use crate::program::{Inst, Value};
 use crate::types::{Elem, Type};
+use crate::work;
 
 impl Walk<'_> {
     /// Any operation but loops, branches and calls.

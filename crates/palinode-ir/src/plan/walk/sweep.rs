@@ -18,7 +18,7 @@ use palinode_core::schedule::Action;
 use crate::interp::bookkeeping::{self, snapshot};
 use crate::interp::store_rule::{most_held, snapshots_of, snapshots_of_growing};
 use crate::liveness::InstMarks;
-use crate::op::{FuncId, Keep, work};
+use crate::op::{FuncId, Keep};
 use crate::plan::buffers::mixed;
 use crate::plan::known::Thing;
 use crate::plan::walk::{Walk, Walked};
@@ -26,6 +26,7 @@ use crate::plan::{PlanError, Snapshots, steady};
 use crate::program::{Block, Inst, Value};
 use crate::schedule::{advances, schedule};
 use crate::types::{Elem, Span};
+use crate::work;
 
 /// So many snapshots stand for all of a long sweep,
 const FEW_SLOTS: u64 = 2;

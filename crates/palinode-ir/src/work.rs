@@ -3,7 +3,7 @@
 
 use palinode_core::rules::Row;
 
-use super::{Kind, Linalg, Op, Rule};
+use crate::op::{Kind, Linalg, Op, Rule};
 use crate::program::Inst;
 
 /// The work of a round of a loop, besides what it computes: to count, to decide and to hand on.
