@@ -36,6 +36,7 @@ pub mod transform;
 mod types;
 pub mod typing;
 mod verify;
+mod work;
 
 pub use builder::{FunctionBuilder, ProgramBuilder};
 pub use diagnostic::{Diagnostic, Place, Severity};
