@@ -10,6 +10,7 @@
 //! | [`transform`] | program -> its derivatives, as programs |
 //! | [`passes`] | program -> a simpler one that gives the same |
 //! | [`check`] | program, inputs, gradient -> how differences compare with it |
+//! | [`loops`] | program, shapes of its inputs -> loops over buffers, for machine code |
 //! | [`plan`] | program, shapes of its inputs -> what it will need of memory |
 //!
 //! Absent from this package: clocks, files, the terminal, machine code.
@@ -23,6 +24,7 @@ mod implicit;
 pub mod interp;
 #[doc(hidden)]
 pub mod liveness;
+pub mod loops;
 mod named;
 mod op;
 pub mod pal;

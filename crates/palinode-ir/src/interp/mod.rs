@@ -307,6 +307,12 @@ const _: () = {
     shared::<Code>();
 };
 
+/// The nearest real of an integer, as a run converts it.
+#[doc(hidden)]
+pub fn real_of(n: i64) -> f64 {
+    value::from_int(n)
+}
+
 /// Compiles a program and runs it once, with the default limits.
 ///
 /// # Errors

@@ -2,8 +2,8 @@
 //!
 //! Input: an array, linear or known. Output: integer values that are its lengths, from the first of these
 //! that there is: a literal or an integer that it was made with, or the `dim` of the earliest known array
-//! with that length ([`crate::passes::shape`]); the length of a known array of the same shape (the primal of a
-//! tangent); the lengths of what it was made from. So what never changes is not kept once a round.
+//! with that length ([`crate::passes::shape`]); the length of a known array of the same shape (the primal of
+//! a tangent); the lengths of what it was made from. So what never changes is not kept once a round.
 
 use crate::fast::FastMap;
 use crate::op::{IntOp, Length, Lengths, Linear, Literal, Op, lengths};

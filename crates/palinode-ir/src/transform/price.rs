@@ -13,8 +13,8 @@
 //! | `Elementwise` | 1,000,000 | every elementwise function, too |
 //! | `Anything` | 1,000,000 | whatever can be |
 //!
-//! A number that is kept is written and read back: 16 bytes moved. A core of today moves 10 to 30 bytes in the
-//! time of eight dependent additions, and in the interpreter a `push` and a `read` take as long as two to
+//! A number that is kept is written and read back: 16 bytes moved. A core of today moves 10 to 30 bytes in
+//! the time of eight dependent additions, and in the interpreter a `push` and a `read` take as long as two to
 //! four other instructions. So up to eight additions for eight bytes are about as fast as keeping them, and
 //! take no memory. The other two levels are asked for where memory is short: there every byte counts first,
 //! then the work.

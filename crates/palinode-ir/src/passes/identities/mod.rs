@@ -11,8 +11,8 @@
 //! sign (unless derivative code divides by it, which it does not).
 //!
 //! Integers: sums of products are collected (`(k + 1) - k` is 1, `3 h - 2 h` is `h`), `k * 1`, `k * 0`, the
-//! larger of 0 and a length, and so on. Truth values: the usual ones. Choices: `select` of one thing, of a choice by the same condition, by a
-//! negated condition; a branch that only picks scalars is a `select`.
+//! larger of 0 and a length, and so on. Truth values: the usual ones. Choices: `select` of one thing, of a
+//! choice by the same condition, by a negated condition; a branch that only picks scalars is a `select`.
 //!
 //! Arrays: reads of what was just written, of fills and of `iota`; a write of what is there, or over a write;
 //! reshapes of reshapes, permutations of permutations, broadcasts of broadcasts; elementwise operations on
