@@ -363,7 +363,13 @@ impl<'a> Splitter<'a> {
 
     /// The known part of an instruction, if it has one.
     pub(crate) fn strip(&mut self, inst: &Inst) -> Option<Inst> {
-        if !inst.results.iter().any(|result| self.linear.contains(result)) {
+        // A call may take linear values and give none, as where a function only rounds what it takes; so may
+        // what is inside of a block.
+        let takes_linear = match inst.op {
+            Op::Call(_) => inst.args.iter().any(|arg| self.linear.contains(arg)),
+            _ => !inst.blocks.is_empty(),
+        };
+        if !takes_linear && !inst.results.iter().any(|result| self.linear.contains(result)) {
             return Some(inst.clone());
         }
         let keep = |this: &Self, values: &[Value], by: &[Value]| -> Vec<Value> {
@@ -427,7 +433,7 @@ impl<'a> Splitter<'a> {
             }
             _ => return None,
         };
-        (!stripped.results.is_empty()).then_some(stripped)
+        (inst.results.is_empty() || !stripped.results.is_empty()).then_some(stripped)
     }
 
     /// The known part of a block; parameters and results as they were.
