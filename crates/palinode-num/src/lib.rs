@@ -15,6 +15,7 @@ mod error_free;
 mod exact;
 mod float;
 mod key;
+pub mod machine;
 mod operators;
 mod posit;
 mod quire;
