@@ -83,9 +83,7 @@ impl InstructionSet {
     #[inline]
     pub fn best() -> Self {
         static BEST: OnceLock<InstructionSet> = OnceLock::new();
-        *BEST.get_or_init(|| {
-            Self::ALL.into_iter().rfind(|set| set.is_available()).unwrap_or(Self::Baseline)
-        })
+        *BEST.get_or_init(|| Self::ALL.into_iter().rfind(|set| set.is_available()).unwrap_or(Self::Baseline))
     }
 
     /// The task, compiled for these instructions: for tests. Programs call [`on_this_machine`].
