@@ -8,6 +8,7 @@ the coefficients. Constants that take part in exact steps are split into parts o
 products with the integers or the halves of numbers that the code multiplies them with are exact.
 """
 
+import struct
 from pathlib import Path
 
 from mpmath import mp, mpf
@@ -117,12 +118,19 @@ def number(name, doc, value):
     return "\n".join(comment(doc) + [f"pub(super) const {name}: f64 = {literal(value)};"])
 
 
+def table(name, doc, values):
+    values = [literal(value) for value in values]
+    lines = comment(doc) + [f"pub(super) const {name}: [f64; {len(values)}] = ["]
+    lines += ["    " + " ".join(f"{value}," for value in values[i : i + 4]) for i in range(0, len(values), 4)]
+    return "\n".join(lines + ["];"])
+
+
 def split(names, docs, values):
     assert len(names) == len(docs) == len(values)
     return [number(*item) for item in zip(names, docs, values)]
 
 
-# Exponentials: cosh and sinh of |r| <= ln(2) / 2, z = r^2.
+# Exponentials: by 64ths of powers of two; and cosh and sinh of |r| <= ln(2) / 2, z = r^2.
 HALF_LN_2_SQUARED = (mp.ln2 / 2) ** 2
 ITEMS = [
     number("LOG2_E", "`1 / ln 2`, to find the nearest power of two.", 1 / mp.ln2),
@@ -134,10 +142,29 @@ ITEMS = [
         ],
         parts(mp.ln2, 42),
     ),
+    number("STEPS_OF_E", "`64 / ln 2`, to find the nearest 64th of a power of two.", 64 / mp.ln2),
     *split(
-        ["LN_2_HALF", "LN_2_REST"],
-        ["`ln 2` to 26 bits: its product with half of a number is exact.", "`ln 2 - LN_2_HALF`."],
-        parts(mp.ln2, 26),
+        ["STEP_HIGH", "STEP_LOW"],
+        [
+            "`ln(2) / 64` to 36 bits: its product with a number of steps up to 2^17 is exact.",
+            "`ln(2) / 64 - STEP_HIGH`.",
+        ],
+        parts(mp.ln2 / 64, 36),
+    ),
+    number("LN_2", "`ln 2`.", mp.ln2),
+    table("POWERS", "`2^(i / 64)`.", [mpf(2) ** (mpf(i) / 64) for i in range(64)]),
+    table(
+        "POWERS_REST",
+        "What `POWERS` lacks, divided by it.",
+        [(mpf(2) ** (mpf(i) / 64)) / mpf(float(mpf(2) ** (mpf(i) / 64))) - 1 for i in range(64)],
+    ),
+    polynomial(
+        "EXP",
+        "`(e^r - 1 - r) / r^2` for `|r| <= ln(2) / 128`.",
+        lambda r: series(lambda k: mpf(1) / (k + 3), mpf(1) / 2, r),
+        -mp.ln2 / 128,
+        mp.ln2 / 128,
+        4,
     ),
     polynomial(
         "COSH",
@@ -159,13 +186,66 @@ ITEMS = [
     ),
 ]
 
-# Logarithms: atanh(s) for s = f / (2 + f), sqrt(1/2) <= 1 + f <= sqrt(2).
-SQRT_2 = mp.sqrt(2)
-LARGEST_S = (SQRT_2 - 1) / (SQRT_2 + 1)
+# Logarithms: of fractions from LEAST_FRACTION to its double, in 64 pieces of as many numbers each. A fraction z
+# of a piece is (1 + r) / c with |r| < R, so that ln z = ln(1 + r) - ln c. The factor c has 26 bits, so that z c is
+# exact in two products, and of those next to 1 / z the one whose logarithm is nearest to a double, so that its
+# error does not count. The piece of 1 has c = 1, and 1 in its middle, so that logarithms of numbers next to 1 have
+# small relative errors. Powers use the pieces; logarithms themselves, atanh(s) for s = f / (2 + f) with z = 1 + f.
+PIECES = 64
+PIECE = 2**46
+
+
+def bits_of(number):
+    return struct.unpack("<Q", struct.pack("<d", number))[0]
+
+
+def from_bits(bits):
+    return struct.unpack("<d", struct.pack("<Q", bits))[0]
+
+
+# Places of numbers below 1 are half as wide: two thirds of its places are below 1.
+LEAST_FRACTION = bits_of(1.0) - 37 * PIECE - 2 * PIECE // 3
+
+
+def factor_of(low, high):
+    """The factor of the fractions from low to high, and the logarithm of its inverse."""
+    if low <= 1 <= high:
+        return mpf(1), mpf(0)
+    scale = 2**26 if low > 1 else 2**25
+    centre = int(mp.nint(2 * scale / (mpf(low) + mpf(high))))
+    # -ln(centre + j) + ln(scale), in units of 2^-PLACES.
+    places = 160
+    start = int(mp.nint(mp.ldexp(mp.log(mpf(scale) / centre), places)))
+    best = None
+    for j in range(-(2**15), 2**15):
+        x = (j << places) // centre
+        logarithm = sum(((-1) ** k * x**k >> (places * (k - 1))) // k for k in range(1, 8)) + start
+        # How far from the nearest number of 53 bits.
+        unit = 1 << (abs(logarithm).bit_length() - 53)
+        distance = abs((logarithm + unit // 2) % unit - unit // 2) / unit
+        if best is None or distance < best[0]:
+            best = (distance, mpf(centre + j) / scale)
+    return best[1], -mp.log(best[1])
+
+
+def pieces():
+    factors, logarithms, largest, error = [], [], mpf(0), mpf(0)
+    for i in range(PIECES):
+        low, high = (from_bits(LEAST_FRACTION + j * PIECE - k) for j, k in [(i, 0), (i + 1, 1)])
+        factor, logarithm = factor_of(low, high)
+        factors.append(factor)
+        logarithms.append(logarithm)
+        largest = max(largest, abs(low * factor - 1), abs(high * factor - 1))
+        if logarithm:
+            error = max(error, abs(mpf(float(logarithm)) / logarithm - 1))
+    return factors, logarithms, largest, mp.nstr(mp.log(error, 2), 3)
+
+
+FACTORS, LOGARITHMS, R, ERROR = pieces()
 
 
 def atanh_tail(z, skip):
-    """`(2 atanh(s) / s - 2 - ...) / z^skip` in `z = s^2`: the series `2 / (2k + 1) z^k` from `k = skip`."""
+    """The series of `2 atanh(s) / s` in `z = s^2` without its first terms, divided by `z^skip`."""
     total, k, power = mpf(0), skip, mpf(1)
     while abs(power) > mpf(2) ** (-mp.prec - 10):
         total += 2 * power / (2 * k + 1)
@@ -174,10 +254,21 @@ def atanh_tail(z, skip):
     return total
 
 
+# Of fractions x, the largest (x - 1) / (x + 1).
+LARGEST_S = max(abs(x - 1) / (x + 1) for x in (mpf(from_bits(LEAST_FRACTION)), 2 * mpf(from_bits(LEAST_FRACTION))))
+
+
+def ln_1p_tail(r):
+    return series(lambda k: -mpf(k + 3) / (k + 4), mpf(1) / 3, r)
+
+
 ITEMS += [
+    number("LEAST_FRACTION", "Where fractions begin.", from_bits(LEAST_FRACTION)),
+    table("FACTORS", "Of the 64 pieces of fractions, of 26 bits each.", FACTORS),
+    table("LN_OF_FACTORS", f"Minus their logarithms. Relative error: 2^{ERROR}.", LOGARITHMS),
     polynomial(
         "LN",
-        "`(2 atanh(s) / s - 2) / z` for `|s| <= (sqrt(2) - 1) / (sqrt(2) + 1)`, in `z = s^2`.",
+        "`(2 atanh(s) / s - 2) / z` for `s = f / (2 + f)` and fractions `1 + f`, in `z = s^2`.",
         lambda z: atanh_tail(z, 1),
         0,
         LARGEST_S**2,
@@ -186,17 +277,11 @@ ITEMS += [
     ),
     polynomial(
         "LN_OF_POWER",
-        "`(2 atanh(q / 2) / q - 1 - z / 12) / z^2` for `|q| <= 2 (sqrt(2) - 1) / (sqrt(2) + 1)`, in `z = q^2`.",
-        lambda z: atanh_tail(z / 4, 2) / 32,
-        0,
-        4 * LARGEST_S**2,
-        8,
-        2,
-    ),
-    *split(
-        ["TWELFTH_HALF", "TWELFTH_REST"],
-        ["`1 / 12` to 26 bits.", "`1 / 12 - TWELFTH_HALF`."],
-        parts(mpf(1) / 12, 26),
+        f"`(ln(1 + r) - r + r^2 / 2) / r^3` for `|r| <= {mp.nstr(R, 3)}`.",
+        ln_1p_tail,
+        -R * SLACK,
+        R,
+        7,
     ),
     *split(
         ["LOG2_E_HALF", "LOG2_E_REST"],
@@ -213,7 +298,6 @@ ITEMS += [
         ["`ln(2) / ln(10)` to 42 bits.", "`ln(2) / ln(10) - LOG10_2_HIGH`."],
         parts(mp.ln2 / mp.ln10, 42),
     ),
-    number("SQRT_HALF", "The least fraction of a number whose logarithm is taken.", mp.sqrt(mpf(1) / 2)),
 ]
 
 # Sine and cosine of |r| <= pi / 4, z = r^2.
@@ -260,16 +344,13 @@ def chunks_of_two_over_pi():
     with mp.workprec(CHUNK * count + 100):
         bits = int(mp.floor(mp.ldexp(2 / +mp.pi, CHUNK * count)))
     found = [(bits >> (CHUNK * (count - 1 - j))) & (2**CHUNK - 1) for j in range(count)]
-    lines = comment("The binary digits of `2 / pi` after the point, 24 in each number.")
-    lines += [f"pub(super) const TWO_OVER_PI_DIGITS: [f64; {count}] = ["]
-    lines += ["    " + " ".join(f"{literal(c)}," for c in found[i : i + 8]) for i in range(0, count, 8)]
-    return "\n".join(lines + ["];"])
+    return table("TWO_OVER_PI_DIGITS", "The binary digits of `2 / pi` after the point, 24 in each number.", found)
 
 
 ITEMS += [chunks_of_two_over_pi()]
 
 # Inverse functions of angles.
-TAN_EIGHTH = SQRT_2 - 1
+TAN_EIGHTH = mp.sqrt(2) - 1
 ITEMS += [
     *split(
         ["QUARTER_PI_HIGH", "QUARTER_PI_LOW"],
@@ -345,10 +426,10 @@ ITEMS += [
 ITEMS += [
     polynomial(
         "INVERSE_CBRT",
-        "`m^(-1/3)` for `sqrt(1/2) <= m <= sqrt(2)`, a first guess.",
+        "`m^(-1/3)` of fractions, a first guess.",
         lambda m: m ** (-mpf(1) / 3),
-        mp.sqrt(mpf(1) / 2),
-        mp.sqrt(2),
+        from_bits(LEAST_FRACTION),
+        2 * from_bits(LEAST_FRACTION),
         5,
     ),
     number("CBRT_2", "The cube root of 2.", mp.root(2, 3)),

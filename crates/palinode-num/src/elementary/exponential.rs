@@ -1,78 +1,63 @@
-//! Exponential functions.
+//! Exponentials, and the logistic function.
 //!
-//! Method: `x = n ln 2 + r` with `|r| <= ln(2) / 2` (Cody and Waite), `e^r` from the even and the odd part of
-//! its series, `2^n` by the exponent. What rounding leaves over of `r` and of `1 + r` is added at the end, so
-//! that the error is little more than that of one rounding. Every function that is made of exponentials shares
-//! this text, and is written in such a way that nothing cancels and nothing overflows before the result does.
+//! Method: `x = (64 n + i) ln(2) / 64 + r` (Cody and Waite), `e^x = 2^n 2^(i/64) e^r` with the power from a table
+//! and its error beside it, and `e^r - 1` from a short polynomial (Tang, "Table-driven implementation of the
+//! exponential function in IEEE floating-point arithmetic", 1989). All that is rounded before the last sum is
+//! below 2^-7 of it.
 
-use super::constants::{COSH, LN_2_HALF, LN_2_HIGH, LN_2_LOW, LN_2_REST, LOG2_E, SINH};
-use super::double::{Double, EXPONENT_AT, ONE, ROUNDER, Word, power_of_two, rounded};
-use super::pair::{Pair, polynomial, quotient, square, times_constant};
+use super::constants::{EXP, LN_2, POWERS, POWERS_REST, STEP_HIGH, STEP_LOW, STEPS_OF_E};
+use super::double::{Double, EXPONENT_AT, ONE, Word, rounded};
+use super::pair::{Pair, polynomial, quotient};
 
 /// Beyond these, `e^x` is 0 or infinite.
 pub(super) const LEAST: f64 = -746.0;
 pub(super) const LARGEST: f64 = 710.0;
 
-/// `n ln 2 + r + rest`.
+/// `64 / ln 2` times a number from [`LEAST`] to [`LARGEST`], as a number of steps and what is left of it.
 pub(super) struct Reduced<D: Double> {
-    /// `n`.
-    pub(super) n: D,
-    /// A word with the low bits of `n`.
-    pub(super) word: D::Word,
-    pub(super) r: D,
-    pub(super) rest: D,
+    /// The number of steps.
+    steps: D,
+    /// A word with its low bits.
+    word: D::Word,
+    /// What is left, itself, not times anything.
+    r: D,
 }
 
-impl<D: Double> Reduced<D> {
-    /// `r + rest = high - low`.
-    #[inline(always)]
-    fn new((n, word): (D, D::Word), high: D, low: D) -> Self {
-        let r = high - low;
-        Self { n, word, r, rest: (high - r) - low }
-    }
-}
-
-/// Of a number from [`LEAST`] to [`LARGEST`].
 #[inline(always)]
 pub(super) fn reduce<D: Double>(x: D) -> Reduced<D> {
-    let (n, word) = rounded(x * LOG2_E);
-    Reduced::new((n, word), x - n * LN_2_HIGH, n * LN_2_LOW)
+    let (steps, word) = rounded(x * STEPS_OF_E);
+    Reduced { steps, word, r: (x - steps * STEP_HIGH) - steps * STEP_LOW }
 }
 
-/// Of a pair from [`LEAST`] to [`LARGEST`], tidy or not.
+/// Of a pair, tidy or not.
 #[inline(always)]
 pub(super) fn reduce_pair<D: Double>(x: Pair<D>) -> Reduced<D> {
-    let (n, word) = rounded(x.value() * LOG2_E);
-    Reduced::new((n, word), x.hi - n * LN_2_HIGH, n * LN_2_LOW - x.lo)
-}
-
-/// `cosh(r) - 1 - r^2 / 2` and `sinh(r) - r`.
-#[inline(always)]
-fn even_and_odd<D: Double>(r: D, z: D) -> (D, D) {
-    (z * z * polynomial(z, &COSH), r * z * polynomial(z, &SINH))
-}
-
-/// `cosh(r) - 1` and `sinh(r) - r`.
-#[inline(always)]
-fn whole_even_and_odd<D: Double>(r: D) -> (D, D) {
-    let z = r * r;
-    let (even, odd) = even_and_odd(r, z);
-    (z * 0.5 + even, odd)
+    let (steps, word) = rounded(x.value() * STEPS_OF_E);
+    Reduced { steps, word, r: (x.hi - steps * STEP_HIGH) - (steps * STEP_LOW - x.lo) }
 }
 
 impl<D: Double> Reduced<D> {
-    /// `e^(r + rest)`. Not tidy.
+    /// `2^(i/64) e^r`, from 1 to 2 or a little beyond. Tidy but for some bits.
     #[inline(always)]
     pub(super) fn fraction(&self) -> Pair<D> {
-        let (even, odd) = whole_even_and_odd(self.r);
-        let one_and_r = Pair::quick_sum(D::of(1.0), self.r);
-        one_and_r.plus((even + odd) + self.rest * one_and_r.hi)
+        let r = self.r;
+        let power = D::element(&POWERS, self.word);
+        let less_one = (D::element(&POWERS_REST, self.word) + r) + r * r * polynomial(r, &EXP);
+        Pair::new(power, power * less_one)
+    }
+    /// `64 n` in the low bits.
+    #[inline(always)]
+    fn whole_steps(&self) -> D::Word {
+        self.word - (self.word & D::Word::of(63))
     }
     /// Two powers of two whose product is `2^n`, which may be too large or too small for one.
     #[inline(always)]
     pub(super) fn scales(&self) -> (D, D) {
-        let (_, half) = rounded(self.n * 0.5);
-        (power_of_two(half), power_of_two(self.word - half))
+        let (_, half) = rounded(self.steps * (0.5 / 64.0));
+        let half = half.up(EXPONENT_AT);
+        let rest = self.whole_steps().up(EXPONENT_AT - 6) - half;
+        let power = |exponent| D::from_word(D::Word::of(ONE) + exponent);
+        (power(half), power(rest))
     }
     /// Times `2^n`, rounded once.
     #[inline(always)]
@@ -80,16 +65,10 @@ impl<D: Double> Reduced<D> {
         let (one, other) = self.scales();
         number * one * other
     }
-    /// Times `2^n`, where that is a normal number, or where `n` is 0.
+    /// Times `2^n`, where that is a normal number.
     #[inline(always)]
     pub(super) fn moved(&self, number: D) -> D {
-        D::from_word(number.to_word() + self.word.up(EXPONENT_AT))
-    }
-    /// `2^(times n)`, or what stands for it where it is below `2^-limit`: something that small.
-    #[inline(always)]
-    fn inverse_power(&self, doubled: u32, limit: f64) -> D {
-        let n = self.n.at_most(limit);
-        D::from_word(D::Word::of(ONE) - (n + ROUNDER).to_word().up(EXPONENT_AT + doubled))
+        D::from_word(number.to_word() + self.whole_steps().up(EXPONENT_AT - 6))
     }
 }
 
@@ -102,83 +81,9 @@ pub(super) fn exp<D: Double>(x: D) -> D {
 #[inline(always)]
 pub(super) fn exp2<D: Double>(x: D) -> D {
     let x = x.at_least(-1080.0).at_most(1025.0);
-    let (n, word) = rounded(x);
-    let product = times_constant(x - n, LN_2_HALF, LN_2_REST).tidy();
-    let reduced = Reduced { n, word, r: product.hi, rest: product.lo };
+    let (steps, word) = rounded(x * 64.0);
+    let reduced = Reduced { steps, word, r: (x - steps * (1.0 / 64.0)) * LN_2 };
     reduced.scaled(reduced.fraction().value())
-}
-
-/// `2^n (e^r - 2^-n)`, where what is below may cancel all but the square of `r`.
-#[inline(always)]
-pub(super) fn exp_m1<D: Double>(x: D) -> D {
-    let reduced = reduce(x.at_least(-40.0).at_most(LARGEST));
-    let squared = square(reduced.r);
-    let (even, odd) = even_and_odd(reduced.r, squared.value());
-    let one_less = Pair::sum(D::of(1.0), -reduced.inverse_power(0, 200.0));
-    let and_r = Pair::quick_sum(one_less.hi, reduced.r);
-    let and_half = Pair::quick_sum(and_r.hi, squared.hi * 0.5);
-    let small = (even + odd) + (reduced.rest * (reduced.r + 1.0) + squared.lo * 0.5);
-    let small = small + (one_less.lo + and_r.lo);
-    reduced.scaled(and_half.plus(small).value()).with_sign(x.sign())
-}
-
-/// What hyperbolic functions of `|x|` are made of: with `w = 2^-2n`, `2^(1 - n)` times the sine is
-/// `e^r - w e^-r`, and the cosine is that with a plus.
-struct Hyperbolic<D: Double> {
-    reduced: Reduced<D>,
-    even: D,
-    odd: D,
-    w: D,
-}
-
-#[inline(always)]
-fn hyperbolic<D: Double>(x: D) -> Hyperbolic<D> {
-    let reduced = reduce(x.abs().at_most(712.0));
-    let (even, odd) = whole_even_and_odd(reduced.r);
-    let w = reduced.inverse_power(1, 100.0);
-    Hyperbolic { even, odd: odd + reduced.rest, w, reduced }
-}
-
-impl<D: Double> Hyperbolic<D> {
-    /// `(1 + s w) + (1 - s w) (r + odd) + (1 + s w) even`, times `2^(n - 1)`, where `s` is the sign of `w`.
-    #[inline(always)]
-    fn combined(&self, w: D) -> D {
-        let Self { reduced, even, odd, .. } = self;
-        let outer = Pair::quick_sum(D::of(1.0), w);
-        let inner = D::of(1.0) - w;
-        let line = Pair::quick_sum(reduced.r, -(reduced.r * w));
-        let sum = Pair::quick_sum(outer.hi, line.hi);
-        let curved = inner * *odd + outer.hi * (*even + reduced.rest * reduced.r);
-        let small = sum.lo + (line.lo + outer.lo + curved);
-        reduced.scaled((sum.hi + small) * 0.5)
-    }
-}
-
-#[inline(always)]
-pub(super) fn sinh<D: Double>(x: D) -> D {
-    let parts = hyperbolic(x);
-    parts.combined(-parts.w).with_sign(x.sign())
-}
-
-#[inline(always)]
-pub(super) fn cosh<D: Double>(x: D) -> D {
-    let parts = hyperbolic(x);
-    parts.combined(parts.w)
-}
-
-/// `(e^r - w) / (e^r + w)` with `2|x| = n ln 2 + r` and `w = 2^-n`.
-#[inline(always)]
-pub(super) fn tanh<D: Double>(x: D) -> D {
-    let size = x.abs();
-    let reduced = reduce((size + size).at_most(44.0));
-    let (even, odd) = whole_even_and_odd(reduced.r);
-    let small = (even + odd) + reduced.rest * (reduced.r + 1.0);
-    let w = reduced.inverse_power(0, 100.0);
-    let with = |w: D| {
-        let one = Pair::quick_sum(D::of(1.0), w);
-        Pair::quick_sum(one.hi, reduced.r).plus(one.lo + small).tidy()
-    };
-    quotient(with(-w), with(w)).value().with_sign(x.sign())
 }
 
 /// `1 / (1 + e)` or `e / (1 + e)` with `e = e^-|x|`.

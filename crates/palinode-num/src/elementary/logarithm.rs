@@ -1,36 +1,39 @@
 //! Logarithms, and what is made of them.
 //!
-//! Method: `x = 2^k (1 + f)` with `1 + f` between the roots of 1/2 and 2; `ln(1 + f) = f - f^2/2 + s (f^2/2 +
+//! Method: `x = 2^k (1 + f)` with `1 + f` between about the roots of 1/2 and 2; `ln(1 + f) = f - f^2/2 + s (f^2/2 +
 //! R)` with `s = f / (2 + f)` and `R` a polynomial in `s^2`, as in fdlibm, but with `f^2` to 79 bits and sums
 //! whose errors are kept, so that the error is little more than that of one rounding.
 //!
 //! The inverse hyperbolic functions and softplus are logarithms of `1 + f` where `f` is a pair.
 
 use super::constants::{
-    LN, LN_2_HIGH, LN_2_LOW, LOG2_E_HALF, LOG2_E_REST, LOG10_2_HIGH, LOG10_2_LOW, LOG10_E_HALF, LOG10_E_REST,
-    SQRT_HALF,
+    LEAST_FRACTION, LN, LN_2_HIGH, LN_2_LOW, LOG2_E_HALF, LOG2_E_REST, LOG10_2_HIGH, LOG10_2_LOW,
+    LOG10_E_HALF, LOG10_E_REST,
 };
 use super::double::{Double, EXPONENT_AT, ONE, Word};
 use super::exponential::{LEAST, reduce};
 use super::pair::{Pair, polynomial, quotient, root, square, times_constant};
 
-/// `2^k fraction`, where the fraction lies between the roots of 1/2 and 2.
+/// `2^k fraction`, where the fraction lies between about the roots of 1/2 and 2.
 pub(super) struct Decomposed<D: Double> {
     pub(super) k: D,
     pub(super) fraction: D,
+    /// Which of 64 pieces of all fractions it lies in, in the low bits.
+    pub(super) piece: D::Word,
 }
 
 /// Of a positive, finite, normal number.
 #[inline(always)]
 pub(super) fn decompose<D: Double>(x: D) -> Decomposed<D> {
-    const UP: u64 = ONE - SQRT_HALF.to_bits();
+    const UP: u64 = ONE - LEAST_FRACTION.to_bits();
     const MANTISSA: u64 = (1 << EXPONENT_AT) - 1;
-    /// 2^52, whose last places are those of integers, and the bias of exponents.
-    const WITH_BIAS: f64 = 4503599627370496.0 + 1023.0;
+    /// The last places of this number are those of integers.
+    const TWO_52: f64 = 4503599627370496.0;
     let moved = x.to_word() + D::Word::of(UP);
-    let biased = D::from_word(moved.down(EXPONENT_AT) | D::Word::of(4503599627370496.0f64.to_bits()));
-    let fraction = (moved & D::Word::of(MANTISSA)) + D::Word::of(SQRT_HALF.to_bits());
-    Decomposed { k: biased - WITH_BIAS, fraction: D::from_word(fraction) }
+    let biased = D::from_word(moved.down(EXPONENT_AT) | D::Word::of(TWO_52.to_bits()));
+    let fraction = (moved & D::Word::of(MANTISSA)) + D::Word::of(LEAST_FRACTION.to_bits());
+    let fraction = D::from_word(fraction);
+    Decomposed { k: biased - (TWO_52 + 1023.0), fraction, piece: moved.down(EXPONENT_AT - 6) }
 }
 
 /// Of any positive, finite number.
@@ -38,8 +41,8 @@ pub(super) fn decompose<D: Double>(x: D) -> Decomposed<D> {
 pub(super) fn decompose_any<D: Double>(x: D) -> Decomposed<D> {
     const UP: f64 = 18014398509481984.0; // 2^54
     let is_tiny = x.less(D::of(f64::MIN_POSITIVE));
-    let Decomposed { k, fraction } = decompose(D::select(is_tiny, x * UP, x));
-    Decomposed { k: D::select(is_tiny, k - 54.0, k), fraction }
+    let of_normal = decompose(D::select(is_tiny, x * UP, x));
+    Decomposed { k: D::select(is_tiny, of_normal.k - 54.0, of_normal.k), ..of_normal }
 }
 
 /// `ln(1 + f)` of a tidy pair, where `1 + f` lies between the roots of 1/2 and 2. Not tidy.
@@ -72,7 +75,7 @@ fn plus_twos<D: Double>(k: D, logarithm: Pair<D>) -> Pair<D> {
 #[inline(always)]
 fn ln_1p_of<D: Double>(f: Pair<D>, more: D) -> Pair<D> {
     let sum = Pair::sum(D::of(1.0), f.hi);
-    let Decomposed { k, fraction } = decompose(sum.hi);
+    let Decomposed { k, fraction, .. } = decompose(sum.hi);
     // Beyond 2^60 the low part is below everything, and 2^-k may not be a number.
     let inverse_power = D::from_word(fraction.to_word() - sum.hi.to_word() + D::Word::of(ONE));
     let low = (sum.lo + f.lo) * inverse_power;
@@ -91,12 +94,12 @@ fn everywhere<D: Double>(x: D, logarithm: impl FnOnce(Decomposed<D>) -> D) -> D 
 
 #[inline(always)]
 pub(super) fn ln<D: Double>(x: D) -> D {
-    everywhere(x, |Decomposed { k, fraction }| plus_twos(k, ln_of_fraction(fraction - 1.0)).value())
+    everywhere(x, |Decomposed { k, fraction, .. }| plus_twos(k, ln_of_fraction(fraction - 1.0)).value())
 }
 
 #[inline(always)]
 pub(super) fn log2<D: Double>(x: D) -> D {
-    everywhere(x, |Decomposed { k, fraction }| {
+    everywhere(x, |Decomposed { k, fraction, .. }| {
         let natural = ln_of_fraction(fraction - 1.0).tidy();
         let binary = times_constant(natural.hi, LOG2_E_HALF, LOG2_E_REST);
         let below = natural.lo * LOG2_E_HALF;
@@ -106,7 +109,7 @@ pub(super) fn log2<D: Double>(x: D) -> D {
 
 #[inline(always)]
 pub(super) fn log10<D: Double>(x: D) -> D {
-    everywhere(x, |Decomposed { k, fraction }| {
+    everywhere(x, |Decomposed { k, fraction, .. }| {
         let natural = ln_of_fraction(fraction - 1.0).tidy();
         let decimal = times_constant(natural.hi, LOG10_E_HALF, LOG10_E_REST);
         let below = natural.lo * LOG10_E_HALF + k * LOG10_2_LOW;

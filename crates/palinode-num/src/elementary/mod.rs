@@ -11,16 +11,19 @@
 //! Where a few arguments need other text (angles from 2^18 on, powers of negative numbers), there are two:
 //! the fast text for all and a flag, then the slow one for those that are rare.
 //!
-//! The map: `double.rs` the vocabulary, `pair.rs` numbers of more bits, `exponential.rs`, `logarithm.rs`,
-//! `power.rs`, `circular.rs`, `angle.rs`, `error_function.rs` the functions, `slices.rs` slices.
+//! The map: `double.rs` the vocabulary, `pair.rs` numbers of more bits, `exponential.rs`, `hyperbolic.rs`,
+//! `logarithm.rs`, `power.rs`, `circular.rs`, `angle.rs`, `error_function.rs` the functions, `slices.rs` slices.
 //! `constants.rs` is written by `reference/elementary.py`.
 
 mod angle;
 mod circular;
+#[rustfmt::skip] // as the script writes it
+#[allow(clippy::approx_constant)] // the script writes all constants in one way
 mod constants;
 pub mod double;
 mod error_function;
 mod exponential;
+mod hyperbolic;
 mod logarithm;
 mod pair;
 mod power;
@@ -243,7 +246,7 @@ functions! {
         /// `2^x`.
         Exp2 exp2 = exponential::exp2;
         /// `e^x - 1`.
-        ExpM1 exp_m1 = exponential::exp_m1;
+        ExpM1 exp_m1 = hyperbolic::exp_m1;
         /// Natural logarithm.
         Ln ln = logarithm::ln;
         /// `ln(1 + x)`.
@@ -265,11 +268,11 @@ functions! {
         /// Arc tangent.
         Atan atan = angle::atan;
         /// Hyperbolic sine.
-        Sinh sinh = exponential::sinh;
+        Sinh sinh = hyperbolic::sinh;
         /// Hyperbolic cosine.
-        Cosh cosh = exponential::cosh;
+        Cosh cosh = hyperbolic::cosh;
         /// Hyperbolic tangent.
-        Tanh tanh = exponential::tanh;
+        Tanh tanh = hyperbolic::tanh;
         /// Inverse hyperbolic sine.
         Asinh asinh = logarithm::asinh;
         /// Inverse hyperbolic cosine.

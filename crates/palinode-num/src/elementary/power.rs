@@ -1,33 +1,34 @@
 //! Powers, roots and lengths.
 //!
-//! Method of powers: `x^y = e^(y ln x)`, where the logarithm has 65 bits: that of `2^k (1 + f)` is
-//! `k ln 2 + q + q^3 / 12 + ...` with `q = f / (1 + f/2)`, and quotient, square and cube are pairs. Cube roots
-//! are a first guess made better once and corrected by its exact error. Lengths are the root of a sum of
-//! squares that is a pair, as its root is.
+//! Method of powers: `x^y = e^(y ln x)`, where the logarithm has 66 bits. `x = 2^k (1 + r) / c`, where the factor
+//! `c` is that of one of 64 pieces of fractions, so that `|r|` is below 2^-6 and exact in a pair; then
+//! `ln x = k ln 2 - ln c + ln(1 + r)`, with the second from a table and the third from a short polynomial (Tang,
+//! "Table-driven implementation of the logarithm function in IEEE floating-point arithmetic", 1990). Cube roots
+//! are a first guess made better once and corrected by its exact error. Lengths are the root of a sum of squares
+//! that is a pair, as its root is.
 
 use super::constants::{
-    CBRT_2, INVERSE_CBRT, INVERSE_CBRT_2, LN_2_HIGH, LN_2_LOW, LN_OF_POWER, TWELFTH_HALF, TWELFTH_REST,
+    CBRT_2, FACTORS, INVERSE_CBRT, INVERSE_CBRT_2, LN_2_HIGH, LN_2_LOW, LN_OF_FACTORS, LN_OF_POWER,
 };
 use super::double::{Double, power_of_two, rounded};
 use super::exponential::{LARGEST, LEAST, reduce_pair};
 use super::logarithm::{Decomposed, decompose, decompose_any};
-use super::pair::{Pair, polynomial, product, quotient, root, square, times_constant};
+use super::pair::{Pair, polynomial, product, root, square};
 
-/// `ln x` to 65 bits. Not tidy, but nearly.
+/// `ln x` to 66 bits. Not tidy, but nearly.
 #[inline(always)]
-fn long_ln<D: Double>(Decomposed { k, fraction }: Decomposed<D>) -> Pair<D> {
-    let f = fraction - 1.0;
-    let q = quotient(Pair::of(f), Pair::quick_sum(D::of(1.0), f * 0.5));
-    let squared = square(q.hi);
-    let z = squared.value();
-    let cube = product(q.hi, squared.hi).plus(q.hi * squared.lo);
-    let third = times_constant(cube.hi, TWELFTH_HALF, TWELFTH_REST).plus(cube.lo * (1.0 / 12.0));
-    let fifth = cube.value() * (z * polynomial(z, &LN_OF_POWER));
-    // The slope of the logarithm in q is 1 / (1 - q^2 / 4).
-    let below = q.lo + q.lo * z * (z * 0.0625 + 0.25);
-    let twos = Pair::quick_sum(k * LN_2_HIGH, q.hi);
-    let sum = Pair::quick_sum(twos.hi, third.hi);
-    sum.plus((twos.lo + k * LN_2_LOW) + (below + third.lo) + fifth)
+fn long_ln<D: Double>(Decomposed { k, fraction, piece }: Decomposed<D>) -> Pair<D> {
+    let factor = D::element(&FACTORS, piece);
+    let high = fraction.high();
+    // Both products and the difference are exact.
+    let r = Pair::quick_sum(high * factor - 1.0, (fraction - high) * factor);
+    let squared = square(r.hi);
+    let cube = r.hi * squared.value();
+    let constant = Pair::quick_sum(k * LN_2_HIGH, D::element(&LN_OF_FACTORS, piece));
+    let line = Pair::quick_sum(constant.hi, r.hi);
+    let sum = Pair::quick_sum(line.hi, squared.hi * -0.5);
+    let below = (constant.lo + k * LN_2_LOW) + (line.lo + (r.lo - r.lo * r.hi));
+    sum.plus((below - squared.lo * 0.5) + cube * polynomial(r.hi, &LN_OF_POWER))
 }
 
 /// Whether a number that is not negative is an integer; infinity is.
@@ -94,7 +95,7 @@ pub(super) fn powf_of_any<D: Double>(x: D, y: D) -> D {
 pub(super) fn cbrt<D: Double>(x: D) -> D {
     let zero = D::of(0.0);
     let size = x.abs();
-    let Decomposed { k, fraction } = decompose_any(size);
+    let Decomposed { k, fraction, .. } = decompose_any(size);
     // size = 8^third a, and a = 2^j fraction with j from -1 to 1.
     let (third, word) = rounded(k * (1.0 / 3.0));
     let j = k - third * 3.0;

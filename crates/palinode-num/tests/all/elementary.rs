@@ -83,6 +83,7 @@ impl Random {
 /// Where the text of a function changes, or its result does; the last is the number nearest to a multiple of
 /// `pi / 2`, relatively.
 #[rustfmt::skip]
+#[allow(clippy::approx_constant)] // places next to which arguments lie, not constants
 const PLACES: &[f64] = &[
     0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 4.0, 0.1715728752538099, 0.41421356237309503, 0.7071067811865476,
     1.4142135623730951, 2.414213562373095, 0.5493061443340549, 0.34657359027997264, 1.0397207708399179,
