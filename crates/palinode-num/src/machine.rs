@@ -1,7 +1,7 @@
 //! The one gate to instructions that not every processor has.
 //!
-//! Input: a [`Task`], code that is compiled once for each [`InstructionSet`]. Output: what it returns, computed
-//! by the version for the best instructions of this processor; the choice is made once per process.
+//! Input: a [`Task`], code that is compiled once for each [`InstructionSet`]. Output: what it returns,
+//! computed by the version for the best instructions of this processor; the choice is made once per process.
 //!
 //! Invariant: a task gives the same bits on every instruction set. The compiler vectorises what is
 //! independent, and neither reorders nor fuses operations on floats, so a task that does not ask for the

@@ -1,8 +1,8 @@
 //! Angles: the inverse functions of sine, cosine and tangent.
 //!
-//! Method: `atan(a) = base + atan(t)` with `|t| <= tan(pi / 8)` and a base of 0, `pi / 4` or `pi / 2`; `asin(a)`
-//! for `a > 1/2` from the chord, `pi / 2 - 2 asin(sqrt((1 - a) / 2))`. Quotients, roots and bases are pairs, so
-//! that the error is little more than that of one rounding.
+//! Method: `atan(a) = base + atan(t)` with `|t| <= tan(pi / 8)` and a base of 0, `pi / 4` or `pi / 2`;
+//! `asin(a)` for `a > 1/2` from the chord, `pi / 2 - 2 asin(sqrt((1 - a) / 2))`. Quotients, roots and bases
+//! are pairs, so that the error is little more than that of one rounding.
 
 use super::constants::{ASIN, ATAN, QUARTER_PI_HIGH, QUARTER_PI_LOW, TAN_EIGHTH, TAN_THREE_EIGHTHS};
 use super::double::Double;
@@ -67,8 +67,8 @@ pub(super) fn atan2<D: Double>(y: D, x: D) -> D {
     D::select(x.is_nan() | y.is_nan(), x + y, angle)
 }
 
-/// What the inverse sine and cosine of `|x|` are made of: `asin(w)` as `w + rest`, where `w` is `|x|` up to 1/2
-/// and the chord `sqrt((1 - |x|) / 2)` beyond. NaN beyond 1.
+/// What the inverse sine and cosine of `|x|` are made of: `asin(w)` as `w + rest`, where `w` is `|x|` up to
+/// 1/2 and the chord `sqrt((1 - |x|) / 2)` beyond. NaN beyond 1.
 #[inline(always)]
 fn chord<D: Double>(x: D) -> (D::Mask, Pair<D>) {
     let size = x.abs();

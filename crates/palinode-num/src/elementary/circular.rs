@@ -2,8 +2,8 @@
 //!
 //! Method: the angle is `n` quarter turns and `r + rest` with `|r| <= pi / 4`; series of sine and cosine in
 //! `r^2`, where the large terms are kept exactly. Up to [`FAR`] the quarter turns are taken off by Cody and
-//! Waite with `pi / 2` in four parts, so that also next to a multiple of it all bits are right; beyond, `x` is
-//! multiplied with the digits of `2 / pi` that matter (Payne and Hanek), in products that are exact.
+//! Waite with `pi / 2` in four parts, so that also next to a multiple of it all bits are right; beyond, `x`
+//! is multiplied with the digits of `2 / pi` that matter (Payne and Hanek), in products that are exact.
 
 use super::constants::{
     COS, HALF_PI_1, HALF_PI_2, HALF_PI_3, HALF_PI_4, HALF_PI_HALF, HALF_PI_REST, SIN, TWO_OVER_PI,

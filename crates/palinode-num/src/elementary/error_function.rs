@@ -1,9 +1,9 @@
 //! The error function and its complement.
 //!
-//! Method: up to 3/4, `erf(x) = x + x p(x^2)`. Beyond, `erfc(x) = e^(-x^2) g(t) / (1 + 2x)`, where `g` is nearly
-//! constant and `t = (x - a) / (x + a)` takes the whole ray to a short interval (Shepherd and Laframboise,
-//! "Chebyshev approximation of (1 + 2x) exp(x^2) erfc x", 1981). The exponential, the quotient and the square
-//! are pairs.
+//! Method: up to 3/4, `erf(x) = x + x p(x^2)`. Beyond, `erfc(x) = e^(-x^2) g(t) / (1 + 2x)`, where `g` is
+//! nearly constant and `t = (x - a) / (x + a)` takes the whole ray to a short interval (Shepherd and
+//! Laframboise, "Chebyshev approximation of (1 + 2x) exp(x^2) erfc x", 1981). The exponential, the quotient
+//! and the square are pairs.
 
 use super::constants::{ERF, ERFC, ERFC_CENTRE, ERFC_MIDDLE};
 use super::double::Double;

@@ -1,9 +1,9 @@
 //! Exponentials, and the logistic function.
 //!
-//! Method: `x = (64 n + i) ln(2) / 64 + r` (Cody and Waite), `e^x = 2^n 2^(i/64) e^r` with the power from a table
-//! and its error beside it, and `e^r - 1` from a short polynomial (Tang, "Table-driven implementation of the
-//! exponential function in IEEE floating-point arithmetic", 1989). All that is rounded before the last sum is
-//! below 2^-7 of it.
+//! Method: `x = (64 n + i) ln(2) / 64 + r` (Cody and Waite), `e^x = 2^n 2^(i/64) e^r` with the power from a
+//! table and its error beside it, and `e^r - 1` from a short polynomial (Tang, "Table-driven implementation
+//! of the exponential function in IEEE floating-point arithmetic", 1989). All that is rounded before the last
+//! sum is below 2^-7 of it.
 
 use super::constants::{EXP, LN_2, POWERS, POWERS_REST, STEP_HIGH, STEP_LOW, STEPS_OF_E};
 use super::double::{Double, EXPONENT_AT, ONE, Word, rounded};

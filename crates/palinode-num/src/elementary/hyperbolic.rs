@@ -1,8 +1,8 @@
 //! Hyperbolic functions, and `e^x - 1`.
 //!
-//! Method: `x = n ln 2 + r` with `|r| <= ln(2) / 2` (Cody and Waite), `e^r` and `e^-r` from the even and the odd
-//! part of one series, with what rounding leaves over of `r`. Sums begin with their large terms, whose errors
-//! are kept, and `2^n` comes last: nothing cancels, and nothing overflows before the result does.
+//! Method: `x = n ln 2 + r` with `|r| <= ln(2) / 2` (Cody and Waite), `e^r` and `e^-r` from the even and the
+//! odd part of one series, with what rounding leaves over of `r`. Sums begin with their large terms, whose
+//! errors are kept, and `2^n` comes last: nothing cancels, and nothing overflows before the result does.
 
 use super::constants::{COSH, LN_2_HIGH, LN_2_LOW, LOG2_E, SINH};
 use super::double::{Double, EXPONENT_AT, ONE, ROUNDER, Word, power_of_two, rounded};

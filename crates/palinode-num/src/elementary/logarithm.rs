@@ -1,8 +1,8 @@
 //! Logarithms, and what is made of them.
 //!
-//! Method: `x = 2^k (1 + f)` with `1 + f` between about the roots of 1/2 and 2; `ln(1 + f) = f - f^2/2 + s (f^2/2 +
-//! R)` with `s = f / (2 + f)` and `R` a polynomial in `s^2`, as in fdlibm, but with `f^2` to 79 bits and sums
-//! whose errors are kept, so that the error is little more than that of one rounding.
+//! Method: `x = 2^k (1 + f)` with `1 + f` between about the roots of 1/2 and 2; `ln(1 + f) = f - f^2/2 + s
+//! (f^2/2 + R)` with `s = f / (2 + f)` and `R` a polynomial in `s^2`, as in fdlibm, but with `f^2` to 79 bits
+//! and sums whose errors are kept, so that the error is little more than that of one rounding.
 //!
 //! The inverse hyperbolic functions and softplus are logarithms of `1 + f` where `f` is a pair.
 

@@ -1,9 +1,9 @@
 //! The elementary functions of `f64`: ours, so that they give the same bits on every machine.
 //!
 //! Input -> output: numbers in, the function's values out, with an error below one unit in the last place
-//! (the tests measure each; ADR 0048 has the table). Each function is written once, as straight-line text over
-//! [`Double`](double::Double): `f64` runs it number by number, loops over slices are vectorised by the compiler
-//! for the instructions that the processor has ([`crate::machine`]), and symbols can print it.
+//! (the tests measure each; ADR 0048 has the table). Each function is written once, as straight-line text
+//! over [`Double`](double::Double): `f64` runs it number by number, loops over slices are vectorised by the
+//! compiler for the instructions that the processor has ([`crate::machine`]), and symbols can print it.
 //!
 //! Invariants: the text uses `+ - * /`, square roots, comparisons and operations on bits, all of which IEEE
 //! 754 defines to the bit; no fused multiply-add, no library. So a function has the same bits as a scalar and
@@ -12,8 +12,8 @@
 //! the fast text for all and a flag, then the slow one for those that are rare.
 //!
 //! The map: `double.rs` the vocabulary, `pair.rs` numbers of more bits, `exponential.rs`, `hyperbolic.rs`,
-//! `logarithm.rs`, `power.rs`, `circular.rs`, `angle.rs`, `error_function.rs` the functions, `slices.rs` slices.
-//! `constants.rs` is written by `reference/elementary.py`.
+//! `logarithm.rs`, `power.rs`, `circular.rs`, `angle.rs`, `error_function.rs` the functions, `slices.rs`
+//! slices. `constants.rs` is written by `reference/elementary.py`.
 
 mod angle;
 mod circular;
@@ -89,7 +89,8 @@ extern "C" fn rare_of_two<F: OfTwo>(x: f64, y: f64) -> f64 {
 macro_rules! functions {
     (
         one {
-            $($(#[$doc:meta])* $Name:ident $name:ident = $fast:path $(, rare $is_rare:path => $slow:path)?;)*
+            $($(#[$doc:meta])* $Name:ident $name:ident = $fast:path
+                $(, rare $is_rare:path => $slow:path)?;)*
         }
         two {
             $($(#[$doc2:meta])* $Name2:ident $name2:ident = $fast2:path $(, rare $is_rare2:path => $slow2:path)?;)*

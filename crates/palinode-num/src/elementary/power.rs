@@ -1,11 +1,11 @@
 //! Powers, roots and lengths.
 //!
-//! Method of powers: `x^y = e^(y ln x)`, where the logarithm has 66 bits. `x = 2^k (1 + r) / c`, where the factor
-//! `c` is that of one of 64 pieces of fractions, so that `|r|` is below 2^-6 and exact in a pair; then
-//! `ln x = k ln 2 - ln c + ln(1 + r)`, with the second from a table and the third from a short polynomial (Tang,
-//! "Table-driven implementation of the logarithm function in IEEE floating-point arithmetic", 1990). Cube roots
-//! are a first guess made better once and corrected by its exact error. Lengths are the root of a sum of squares
-//! that is a pair, as its root is.
+//! Method of powers: `x^y = e^(y ln x)`, where the logarithm has 66 bits. `x = 2^k (1 + r) / c`, where the
+//! factor `c` is that of one of 64 pieces of fractions, so that `|r|` is below 2^-6 and exact in a pair; then
+//! `ln x = k ln 2 - ln c + ln(1 + r)`, with the second from a table and the third from a short polynomial
+//! (Tang, "Table-driven implementation of the logarithm function in IEEE floating-point arithmetic", 1990).
+//! Cube roots are a first guess made better once and corrected by its exact error. Lengths are the root of a
+//! sum of squares that is a pair, as its root is.
 
 use super::constants::{
     CBRT_2, FACTORS, INVERSE_CBRT, INVERSE_CBRT_2, LN_2_HIGH, LN_2_LOW, LN_OF_FACTORS, LN_OF_POWER,

@@ -1,8 +1,8 @@
 //! Elementary functions of slices.
 //!
-//! Input -> output: slices in, values out, eight at a time with the text that suits almost all arguments; then
-//! those among the eight that are rare again. Short groups are filled up with ones. The loop over eight is what
-//! the compiler vectorises, once for each instruction set.
+//! Input -> output: slices in, values out, eight at a time with the text that suits almost all arguments;
+//! then those among the eight that are rare again. Short groups are filled up with ones. The loop over eight
+//! is what the compiler vectorises, once for each instruction set.
 
 use super::{OfOne, OfTwo};
 use crate::machine::{Task, on_this_machine};
