@@ -1,8 +1,8 @@
 //! `f32` and `f64` as [`Scalar`]s, and `f64` as a [`Real`].
 //!
-//! Input -> output: what is exact or rounded once (`sqrt`, `floor`, `mul_add`, ...) is the standard library's;
-//! the elementary functions are [`crate::elementary`], `polygamma` is [`crate::special`], and `lgamma` comes
-//! from `libm`, which is Rust throughout.
+//! Input -> output: what is exact or rounded once (`sqrt`, `floor`, `mul_add`, ...) is the standard
+//! library's; the elementary functions are [`crate::elementary`], `polygamma` is [`crate::special`], and
+//! `lgamma` comes from `libm`, which is Rust throughout.
 //!
 //! Invariants: same bits for same bits, on every machine. So nothing here calls the platform's mathematical
 //! library, and `powi` avoids `f64::powi`, whose rounding may differ between constant folding and run time.
