@@ -2,7 +2,7 @@
 //!
 //! Input -> output: numbers in, the function's values out, with an error below one unit in the last place
 //! (the tests measure each; ADR 0048 has the table). Each function is written once, as straight-line text
-//! over [`Double`](double::Double): `f64` runs it number by number, loops over slices are vectorised by the
+//! over [`Double`]: `f64` runs it number by number, loops over slices are vectorised by the
 //! compiler for the instructions that the processor has ([`crate::machine`]), and symbols can print it.
 //!
 //! Invariants: the text uses `+ - * /`, square roots, comparisons and operations on bits, all of which IEEE
