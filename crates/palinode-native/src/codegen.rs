@@ -241,14 +241,7 @@ impl<'f> Gen<'f> {
             let value = match port {
                 Port::Scalar(operand) => self.operand(*operand),
                 // Its memory may have been exchanged.
-                Port::Array(place) => self.address(place.buf, &place.at, 0).0,
-            };
-            let value = match port {
-                Port::Array(place) => {
-                    let (_, offset) = self.address(place.buf, &place.at, 0);
-                    self.builder.ins().iadd_imm_s(value, i64::from(offset))
-                }
-                Port::Scalar(_) => value,
+                Port::Array(place) => self.pointer_to(place),
             };
             self.builder.ins().store(trusted(), value, self.taken, 8 * number as i32);
         }

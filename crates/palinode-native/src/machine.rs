@@ -3,11 +3,11 @@
 use std::sync::Mutex;
 
 use aligned_vec::{AVec, ConstAlign};
-use palinode_ir::interp::{Datum, Limits, Tensor};
+use palinode_ir::interp::{Datum, Limits};
 use palinode_ir::loops::{Kind, LoopForm, Operand, Port, Role};
 
 use crate::codegen::{self, Compiled, Refused};
-use crate::runtime::Context;
+use crate::runtime::{Context, datum};
 
 /// Something happened that only the interpreter explains: it is to run the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -179,38 +179,21 @@ impl Native {
                     Operand::Int(_) => Kind::Int,
                     Operand::Bool(_) => Kind::Bool,
                 };
-                match kind {
-                    Kind::Real => Datum::real(f64::from_bits(word)),
-                    Kind::Int => Datum::int(word as i64),
-                    Kind::Bool => Datum::bool(word & 1 != 0),
+                // SAFETY: the word is the scalar.
+                #[allow(unsafe_code)]
+                unsafe {
+                    datum(kind, word, None)
                 }
             }
             Port::Array(place) => {
-                let (shape, count) = (place.shape.clone(), place.shape.iter().product());
+                let kind = self.form.buffers[place.buf.index()].kind;
                 // SAFETY: machine code left the address of so many elements of a buffer.
                 #[allow(unsafe_code)]
                 unsafe {
-                    match self.form.buffers[place.buf.index()].kind {
-                        Kind::Real => {
-                            Datum::Real(Tensor { shape, data: elements(word as *const f64, count) })
-                        }
-                        Kind::Int => Datum::Int(Tensor { shape, data: elements(word as *const i64, count) }),
-                        Kind::Bool => {
-                            Datum::Bool(Tensor { shape, data: elements(word as *const bool, count) })
-                        }
-                    }
+                    datum(kind, word, Some(&place.shape))
                 }
             }
         };
         self.form.outputs.iter().zip(&workspace.taken).map(one).collect()
     }
-}
-
-#[allow(unsafe_code)]
-unsafe fn elements<T: Copy>(from: *const T, count: usize) -> Vec<T> {
-    if count == 0 {
-        return Vec::new();
-    }
-    // SAFETY: as the caller says.
-    unsafe { core::slice::from_raw_parts(from, count) }.to_vec()
 }

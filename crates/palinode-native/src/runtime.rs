@@ -11,7 +11,7 @@ use palinode_ir::loops::{Given, Kind, Taken};
 use palinode_ir::{Elem, Op};
 
 /// Comparisons of numbers that are not larger than this are shown to the hook for decisions.
-pub(crate) const TINY: f64 = 1e-6;
+pub(crate) use palinode_core::decision::TINY;
 
 /// What machine code finds behind its first argument.
 #[repr(C)]
@@ -194,22 +194,8 @@ impl Site {
         for (at, (kind, shape)) in self.given.iter().enumerate() {
             // SAFETY: there is a word for each operand.
             let word = unsafe { *words.add(at) };
-            let (shape, count) = match shape {
-                None => (Vec::new(), 1),
-                Some(shape) => (shape.clone(), shape.iter().product()),
-            };
-            let is_scalar = self.given[at].1.is_none();
-            // SAFETY: the word is a pointer to `count` elements, unless it is the scalar itself.
-            inputs.push(unsafe {
-                match kind {
-                    Kind::Real if is_scalar => Datum::real(f64::from_bits(word)),
-                    Kind::Int if is_scalar => Datum::int(word as i64),
-                    Kind::Bool if is_scalar => Datum::bool(word & 1 != 0),
-                    Kind::Real => Datum::Real(Tensor { shape, data: elements(word as *const f64, count) }),
-                    Kind::Int => Datum::Int(Tensor { shape, data: elements(word as *const i64, count) }),
-                    Kind::Bool => Datum::Bool(Tensor { shape, data: elements(word as *const bool, count) }),
-                }
-            });
+            // SAFETY: the word is the scalar itself, or a pointer to as many elements as the shape has.
+            inputs.push(unsafe { datum(*kind, word, shape.as_deref()) });
         }
         let Ok(outputs) = self.code.run(&inputs, &self.limits) else { return false };
         for (at, (output, (_, count))) in outputs.iter().zip(&self.taken).enumerate() {
@@ -228,6 +214,30 @@ impl Site {
             }
         }
         true
+    }
+}
+
+/// What a word of machine code is: a scalar, or the address of an array of this shape.
+///
+/// # Safety
+/// An address is that of as many elements of the kind as the shape has.
+#[allow(unsafe_code)]
+pub(crate) unsafe fn datum(kind: Kind, word: u64, shape: Option<&[usize]>) -> Datum<f64> {
+    let Some(shape) = shape else {
+        return match kind {
+            Kind::Real => Datum::real(f64::from_bits(word)),
+            Kind::Int => Datum::int(word as i64),
+            Kind::Bool => Datum::bool(word & 1 != 0),
+        };
+    };
+    let (shape, count) = (shape.to_vec(), shape.iter().product());
+    // SAFETY: as the caller says.
+    unsafe {
+        match kind {
+            Kind::Real => Datum::Real(Tensor { shape, data: elements(word as *const f64, count) }),
+            Kind::Int => Datum::Int(Tensor { shape, data: elements(word as *const i64, count) }),
+            Kind::Bool => Datum::Bool(Tensor { shape, data: elements(word as *const bool, count) }),
+        }
     }
 }
 

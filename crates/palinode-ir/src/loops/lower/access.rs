@@ -127,7 +127,7 @@ impl Lower<'_> {
             return self.gather(&array, region).map(Some);
         }
         let part = self.part_of(&array, &region)?;
-        if part.shape.is_empty() { self.element_of(part).map(Some) } else { Ok(Some(Val::Array(part))) }
+        if part.shape.is_empty() { self.only_element(part).map(Some) } else { Ok(Some(Val::Array(part))) }
     }
 
     /// Reads an element of a log.
@@ -212,10 +212,6 @@ impl Lower<'_> {
             }
         }
         Ok((at, own))
-    }
-
-    fn element_of(&mut self, array: Arr) -> Result<Val, Refusal> {
-        self.only_element(array)
     }
 
     /// Elements that lists name, in new memory.

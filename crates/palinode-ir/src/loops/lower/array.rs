@@ -96,14 +96,17 @@ impl Lower<'_> {
         if shapes.any(|other| other != shape) {
             self.emit(Stmt::Stop);
             // The lengths of the result do not matter any more.
-            return Ok(Val::Array(Arr { elem: ty.elem, shape, def: Def::Filled(nothing(ty.elem)) }));
+            return Ok(Val::Array(Arr {
+                elem: ty.elem,
+                shape,
+                def: Def::Filled(Single::nothing(Kind::of(ty.elem))),
+            }));
         }
         if let (Op::StopGradient | Op::Convert(Elem::F64), [Val::Array(array)]) = (op, &args[..])
             && (array.elem.is_real() == ty.elem.is_real() || matches!(op, Op::StopGradient))
         {
             return Ok(Val::Array(Arr { elem: ty.elem, ..array.clone() }));
         }
-        // What is the same for every element is computed once, if it is certain to be computed at all.
         let cost = own_cost(op)
             + args
                 .iter()
@@ -594,14 +597,6 @@ fn single(val: Val) -> Single {
     match val {
         Val::Single(single) => single,
         Val::Array(_) | Val::Log(_) => unreachable!("typing: a scalar"),
-    }
-}
-
-fn nothing(elem: Elem) -> Single {
-    match Kind::of(elem) {
-        Kind::Real => Single::Real(Operand::Real(0.0)),
-        Kind::Int => Single::Whole(Whole::known(0)),
-        Kind::Bool => Single::Truth(Operand::Bool(false)),
     }
 }
 

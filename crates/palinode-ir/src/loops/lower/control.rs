@@ -528,15 +528,10 @@ impl<'p> Lower<'p> {
     ) -> Result<Val, Refusal> {
         match (first, second) {
             (Val::Single(a), Val::Single(b)) => {
-                let kind = match &a {
-                    Single::Real(_) => Kind::Real,
-                    Single::Whole(_) => Kind::Int,
-                    Single::Truth(_) => Kind::Bool,
-                };
                 if a == b {
                     return Ok(Val::Single(a));
                 }
-                let to = self.register(kind);
+                let to = self.register(a.kind());
                 if let (Single::Whole(a), Single::Whole(b)) = (&a, &b) {
                     self.ranges[to.index()] = (a.least.min(b.least), a.most.max(b.most));
                 }

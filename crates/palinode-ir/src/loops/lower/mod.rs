@@ -404,12 +404,7 @@ impl<'p> Lower<'p> {
             return self.refuse("an operation on arrays that always fails");
         }
         for &result in &inst.results {
-            let elem = self.ty(result).elem;
-            let nothing = match Kind::of(elem) {
-                Kind::Real => Single::Real(Operand::Real(0.0)),
-                Kind::Int => Single::Whole(Whole::known(0)),
-                Kind::Bool => Single::Truth(Operand::Bool(false)),
-            };
+            let nothing = Single::nothing(Kind::of(self.ty(result).elem));
             self.define(result, Val::Single(nothing))?;
         }
         Ok(())

@@ -108,12 +108,7 @@ impl Lower<'_> {
     }
 
     fn select(&mut self, holds: Operand, a: &Single, b: &Single) -> Single {
-        let kind = match a {
-            Single::Real(_) => Kind::Real,
-            Single::Whole(_) => Kind::Int,
-            Single::Truth(_) => Kind::Bool,
-        };
-        let to = self.register(kind);
+        let to = self.register(a.kind());
         if let (Single::Whole(a), Single::Whole(b)) = (a, b) {
             self.ranges[to.index()] = (a.least.min(b.least), a.most.max(b.most));
         }

@@ -34,6 +34,25 @@ pub(super) enum Single {
     Truth(Operand),
 }
 
+impl Single {
+    pub(super) fn kind(&self) -> Kind {
+        match self {
+            Single::Real(_) => Kind::Real,
+            Single::Whole(_) => Kind::Int,
+            Single::Truth(_) => Kind::Bool,
+        }
+    }
+
+    /// What stands for a value that is never looked at.
+    pub(super) fn nothing(kind: Kind) -> Single {
+        match kind {
+            Kind::Real => Single::Real(Operand::Real(0.0)),
+            Kind::Int => Single::Whole(Whole::known(0)),
+            Kind::Bool => Single::Truth(Operand::Bool(false)),
+        }
+    }
+}
+
 /// A value of the program.
 #[derive(Clone, Debug)]
 pub(super) enum Val {
@@ -137,6 +156,21 @@ pub(super) fn row_major(shape: &[usize]) -> Rc<[i64]> {
         strides[axis - 1] = strides[axis] * shape[axis].max(1) as i64;
     }
     strides.into()
+}
+
+impl Val {
+    /// A scalar everywhere in an array of this shape, or as it is if there are no axes.
+    pub(super) fn filled(single: Single, shape: &[usize]) -> Val {
+        if shape.is_empty() {
+            return Val::Single(single);
+        }
+        let elem = match single.kind() {
+            Kind::Real => Elem::F64,
+            Kind::Int => Elem::Int,
+            Kind::Bool => Elem::Bool,
+        };
+        Val::Array(Arr { elem, shape: shape.into(), def: Def::Filled(single) })
+    }
 }
 
 impl Arr {

@@ -5,10 +5,10 @@ use std::rc::Rc;
 use palinode_core::rules;
 
 use super::super::form::Index;
-use super::value::{Along, Arr, Def, Single, Val, row_major};
+use super::value::{Along, Arr, Def, Val, row_major};
 use super::{Lower, Refusal};
 use crate::op::{Op, Rule};
-use crate::types::{Elem, Type};
+use crate::types::Type;
 
 impl Lower<'_> {
     /// An array of a scalar or of an array, repeated.
@@ -19,18 +19,7 @@ impl Lower<'_> {
         shape: &[usize],
     ) -> Result<Option<Val>, Refusal> {
         let array = match args.swap_remove(0) {
-            Val::Single(single) => {
-                let elem = match &single {
-                    Single::Real(_) => Elem::F64,
-                    Single::Whole(_) => Elem::Int,
-                    Single::Truth(_) => Elem::Bool,
-                };
-                return Ok(Some(if shape.is_empty() {
-                    Val::Single(single)
-                } else {
-                    Val::Array(Arr { elem, shape: shape.into(), def: Def::Filled(single) })
-                }));
-            }
+            Val::Single(single) => return Ok(Some(Val::filled(single, shape))),
             other => self.array_of(&other)?,
         };
         let placed: Vec<usize> = axes.iter().map(|&axis| shape[usize::from(axis)]).collect();
@@ -76,19 +65,8 @@ impl Lower<'_> {
     pub(super) fn reshape(&mut self, mut args: Vec<Val>, shape: &[usize]) -> Result<Option<Val>, Refusal> {
         let array = match args.swap_remove(0) {
             Val::Single(single) => {
-                let elem = match &single {
-                    Single::Real(_) => Elem::F64,
-                    Single::Whole(_) => Elem::Int,
-                    Single::Truth(_) => Elem::Bool,
-                };
-                if shape.iter().product::<usize>() != 1 {
-                    return Ok(None);
-                }
-                return Ok(Some(if shape.is_empty() {
-                    Val::Single(single)
-                } else {
-                    Val::Array(Arr { elem, shape: shape.into(), def: Def::Filled(single) })
-                }));
+                let is_one = shape.iter().product::<usize>() == 1;
+                return Ok(is_one.then(|| Val::filled(single, shape)));
             }
             other => self.array_of(&other)?,
         };
