@@ -10,6 +10,7 @@
 //! | [`transform`] | program -> its derivatives, as programs |
 //! | [`passes`] | program -> a simpler one that gives the same |
 //! | [`check`] | program, inputs, gradient -> how differences compare with it |
+//! | [`loops`] | program, shapes of its inputs -> loops over buffers, for machine code |
 //! | [`plan`] | program, shapes of its inputs -> what it will need of memory |
 //!
 //! Absent from this package: clocks, files, the terminal, machine code.
@@ -21,7 +22,9 @@ mod diagnostic;
 mod fast;
 mod implicit;
 pub mod interp;
-mod liveness;
+#[doc(hidden)]
+pub mod liveness;
+pub mod loops;
 mod named;
 mod op;
 pub mod pal;
@@ -35,6 +38,7 @@ pub mod transform;
 mod types;
 pub mod typing;
 mod verify;
+mod work;
 
 pub use builder::{FunctionBuilder, ProgramBuilder};
 pub use diagnostic::{Diagnostic, Place, Severity};

@@ -8,6 +8,8 @@
 //! - on every path an array is either taken at its last use or released, exactly once;
 //! - what a loop captures is needed in its next round: it is released after the loop, never inside;
 //! - what one branch of an `if` uses last is released at the start of the other.
+//!
+//! The module is public but hidden, because `tests/all/planted_liveness.rs` spoils its marks.
 
 use std::collections::HashSet;
 
@@ -16,30 +18,30 @@ use crate::program::{Block, Function, Inst, Value};
 
 /// What the lowering must know of a block.
 #[derive(Debug, Default)]
-pub(crate) struct BlockMarks {
+pub struct BlockMarks {
     /// Arrays that are not needed on this path.
-    pub(crate) release_at_start: Vec<Value>,
+    pub release_at_start: Vec<Value>,
     /// For each instruction.
-    pub(crate) insts: Vec<InstMarks>,
+    pub insts: Vec<InstMarks>,
     /// For each block result: not needed afterwards under its own name.
-    pub(crate) results_die: Vec<bool>,
+    pub results_die: Vec<bool>,
 }
 
 /// What the lowering must know of an instruction.
 #[derive(Debug, Default)]
-pub(crate) struct InstMarks {
+pub struct InstMarks {
     /// For each operand: not needed afterwards.
-    pub(crate) dies: Vec<bool>,
+    pub dies: Vec<bool>,
     /// Arrays to release after it: unused results, and captures of a loop that nothing else needs.
-    pub(crate) release_after: Vec<Value>,
+    pub release_after: Vec<Value>,
     /// For each block.
-    pub(crate) blocks: Vec<BlockMarks>,
+    pub blocks: Vec<BlockMarks>,
 }
 
 type Live = HashSet<Value>;
 
 /// Marks a whole function.
-pub(crate) fn mark(function: &Function) -> BlockMarks {
+pub fn mark(function: &Function) -> BlockMarks {
     let mut live = Live::new();
     let pass = Pass { function };
     let mut marks = pass.block(&function.body, &mut live);

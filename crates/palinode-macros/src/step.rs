@@ -4,7 +4,6 @@
 //! function: as `call` of that struct, or left as it is if the attribute names the struct (`#[step(Name)]`).
 
 use crate::fields::names;
-use crate::paths;
 use proc_macro2::{Ident, TokenStream};
 use quote::{ToTokens, quote, quote_spanned};
 use syn::spanned::Spanned;
@@ -18,12 +17,12 @@ struct Argument {
     passed: Option<TokenStream>,
 }
 
-pub(crate) fn expand(name: Option<Ident>, function: ItemFn) -> Result<TokenStream> {
+/// The step, by that name or that of the function; `time` is the path of `palinode_time`.
+pub(crate) fn expand(name: Option<Ident>, function: ItemFn, time: &TokenStream) -> Result<TokenStream> {
     let number = check_signature(&function)?;
-    let time = paths::time()?;
     let mut arguments = function.sig.inputs.iter().map(typed);
     let state = state_type(arguments.next().transpose()?, &function)?;
-    let mut argument = |place: TokenStream| argument(arguments.next().transpose()?, &place, &number, &time);
+    let mut argument = |place: TokenStream| argument(arguments.next().transpose()?, &place, &number, time);
     let (params, input) = (argument(quote!(params))?, argument(quote!(input))?);
     let (params_type, input_type) = (&params.ty, &input.ty);
     let passed = [Some(quote!(state)), params.passed, input.passed].into_iter().flatten();
@@ -224,7 +223,8 @@ mod tests {
         ];
         for (function, expected) in said {
             let function = syn::parse_str(function).expect("a function");
-            let text = expand(None, function).expect_err("it should be refused").to_string();
+            let text =
+                expand(None, function, &quote!(palinode_time)).expect_err("it should be refused").to_string();
             assert!(text.contains(expected), "{text}");
         }
     }

@@ -1,18 +1,18 @@
 //! `f32` and `f64` as [`Scalar`]s, and `f64` as a [`Real`].
 //!
-//! Input -> output: each method is the standard library's function of that name; `erf`, `erfc` and `lgamma`
-//! come from `libm`, `polygamma` from [`crate::special`]. `acosh` and `atanh` come from `libm` because the
-//! standard library's lose up to half their digits next to 1 and -1, `asinh` because its overflows early.
+//! Input -> output: what is exact or rounded once (`sqrt`, `floor`, `mul_add`, ...) is the standard
+//! library's; the elementary functions are [`crate::elementary`], `polygamma` is [`crate::special`], and
+//! `lgamma` comes from `libm`, which is Rust throughout.
 //!
-//! Invariants: same bits for same bits on one machine and one standard library, so `powi` avoids `f64::powi`,
-//! whose rounding may differ between constant folding and run time. Lanes (the tangents of `DualN`) are
-//! combined by fused multiply-add in builds whose target has it, so their last bits depend on the target
-//! features.
+//! Invariants: same bits for same bits, on every machine. So nothing here calls the platform's mathematical
+//! library, and `powi` avoids `f64::powi`, whose rounding may differ between constant folding and run time.
+//! Lanes (the tangents of `DualN`) are combined by fused multiply-add in builds whose target has it, so their
+//! last bits depend on the target features.
 //!
-//! Known limits: the accuracy of the platform's mathematical library (1 or 2 units in the last place);
-//! `lgamma` is accurate relative to 1, not to itself, next to its zeros at negative arguments. `f32` takes
-//! what is not from the standard library through `f64` and rounds once more.
+//! Known limits: `lgamma` is accurate relative to 1, not to itself, next to its zeros at negative arguments.
+//! `f32` takes functions through `f64` and rounds once more.
 
+use crate::elementary;
 use crate::scalar::{Accumulator, Constant, Real, Scalar};
 use crate::special::{self, F64_SERIES};
 use crate::sums::floats;
@@ -75,11 +75,7 @@ fn any_nan<S: Scalar<Bool = bool>, const N: usize>(lanes: &[S; N]) -> bool {
     lanes.iter().fold(false, |found, &lane| found | !lane.equal(lane))
 }
 
-/// `libm`'s function gives numbers for some arguments below -2^25, where there is no real value.
-fn acosh(x: f64) -> f64 {
-    if x < 1.0 { f64::NAN } else { libm::acosh(x) }
-}
-
+/// Products up to the cube; beyond, the power, which errs less than its products do.
 fn powi_f64(x: f64, n: i32) -> f64 {
     match n {
         0 => 1.0,
@@ -87,7 +83,7 @@ fn powi_f64(x: f64, n: i32) -> f64 {
         2 => x * x,
         3 => x * x * x,
         -1 => 1.0 / x,
-        _ => x.powf(f64::from(n)),
+        _ => elementary::powf(x, f64::from(n)),
     }
 }
 
@@ -109,11 +105,20 @@ macro_rules! standard_functions_of_two {
     };
 }
 
-macro_rules! functions_through_f64 {
-    ($($name:ident = $function:path;)*) => {
+macro_rules! elementary_functions {
+    ($($name:ident)*) => {
         $(#[inline]
         fn $name(self) -> Self {
-            $function(f64::from(self)) as Self
+            elementary::$name(f64::from(self)) as Self
+        })*
+    };
+}
+
+macro_rules! elementary_functions_of_two {
+    ($($name:ident)*) => {
+        $(#[inline]
+        fn $name(self, other: Self) -> Self {
+            elementary::$name(f64::from(self), f64::from(other)) as Self
         })*
     };
 }
@@ -253,21 +258,19 @@ macro_rules! impl_scalar {
                 Self::mul_add(self, factor, addend)
             }
 
-            standard_functions! {
-                recip abs signum floor ceil round trunc fract sqrt cbrt
-                exp exp2 exp_m1 ln ln_1p log2 log10
-                sin cos tan asin acos atan sinh cosh tanh
+            standard_functions! { recip abs signum floor ceil round trunc fract sqrt }
+            standard_functions_of_two! { copysign min max }
+            elementary_functions! {
+                cbrt exp exp2 exp_m1 ln ln_1p log2 log10
+                sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh
+                erf erfc logistic softplus
             }
-            standard_functions_of_two! { copysign min max powf hypot atan2 }
-            functions_through_f64! {
-                asinh = libm::asinh;
-                acosh = acosh;
-                atanh = libm::atanh;
-                erf = libm::erf;
-                erfc = libm::erfc;
-                lgamma = libm::lgamma;
-            }
+            elementary_functions_of_two! { powf hypot atan2 }
 
+            #[inline]
+            fn lgamma(self) -> Self {
+                libm::lgamma(f64::from(self)) as Self
+            }
             #[inline]
             fn powi(self, n: i32) -> Self {
                 powi_f64(f64::from(self), n) as Self
@@ -276,11 +279,10 @@ macro_rules! impl_scalar {
             fn polygamma(self, order: u32) -> Self {
                 special::polygamma(f64::from(self), order, &F64_SERIES) as Self
             }
-            // Out of line, where the compiler makes one call of the two; inlined, it may move the cosine
-            // behind a branch.
-            #[inline(never)]
+            #[inline]
             fn sin_cos(self) -> (Self, Self) {
-                Self::sin_cos(self)
+                let (sine, cosine) = elementary::sin_cos(f64::from(self));
+                (sine as Self, cosine as Self)
             }
         }
     };

@@ -11,6 +11,7 @@ mod bernoulli;
 mod bytes;
 mod decimal;
 mod double_double;
+pub mod elementary;
 mod error_free;
 mod exact;
 mod float;

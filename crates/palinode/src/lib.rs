@@ -25,7 +25,52 @@ pub use palinode_core::{
 /// Programs: pure single assignment with structured loops, the `.pal` language, transforms, an interpreter.
 #[cfg(feature = "ir")]
 pub use palinode_ir as ir;
+/// ```
+/// use palinode::{prelude::*, time::PlainInput};
+///
+/// #[derive(Reals)]
+/// struct Pendulum<S> {
+///     angle: S,
+///     speed: S,
+/// }
+///
+/// /// Semi-implicit Euler.
+/// #[step]
+/// fn swing<S: Real>(p: &mut Pendulum<S>, length: &S, dt: f64) {
+///     p.speed -= p.angle.sin() / *length * (9.81 * dt);
+///     p.angle += p.speed * dt;
+/// }
+///
+/// // `swing` is now a value, to be given to a rollout,
+/// let mut state = Pendulum { angle: 0.1, speed: 0.0 };
+/// swing.step(&mut state, &1.0, &PlainInput(0.01));
+/// // and the function is `swing::call`.
+/// swing::call(&mut state, &1.0, 0.01);
+/// assert!(state.speed < 0.0);
+///
+/// #[step(Decay)]
+/// fn decay<S: Real>(x: &mut S, rate: S) {
+///     *x *= S::one() - rate;
+/// }
+///
+/// // `Decay` is the step, and `decay` is still the function.
+/// let mut x = 1.0;
+/// decay(&mut x, 0.25);
+/// Decay.step(&mut x, &0.25, &());
+/// assert_eq!(x, 0.5625);
+/// ```
+///
+/// A step changes its state and returns nothing:
+///
+/// ```compile_fail
+/// # use palinode::prelude::*;
+/// #[step]
+/// fn next<S: Real>(x: &mut S) -> S {
+///     *x
+/// }
+/// ```
 #[cfg(feature = "time")]
+#[doc(inline)]
 pub use palinode_macros::step;
 /// Loops: rollouts inside a budget, snapshot stores, implicit functions; batches and estimators.
 #[cfg(feature = "time")]
@@ -75,8 +120,76 @@ pub mod snapshot {
     pub use palinode_core::{
         Bits, Plain, Reals, Sink, Snapshot, SnapshotError, SnapshotStore, SnapshotWords, Source, StoreStats,
     };
+    /// ```
+    /// use palinode::snapshot::Plain;
+    ///
+    /// #[derive(Plain, Debug, PartialEq)]
+    /// enum Order {
+    ///     Keep,
+    ///     Buy { what: String, units: u32 },
+    /// }
+    ///
+    /// let order = Order::Buy { what: "tea".into(), units: 12 };
+    /// let mut words = Vec::new();
+    /// order.save(&mut |word| words.push(word));
+    /// let mut words = words.into_iter();
+    /// assert_eq!(Order::load(&mut || words.next().unwrap()), order);
+    /// ```
     #[cfg(feature = "time")]
-    pub use palinode_macros::{Plain, Reals};
+    #[doc(inline)]
+    pub use palinode_macros::Plain;
+    /// ```
+    /// use palinode::snapshot::{Plain, Reals, Snapshot};
+    ///
+    /// #[derive(Reals, Debug, PartialEq)]
+    /// struct Ball<S> {
+    ///     position: [S; 2],
+    ///     contact: Contact<S>,
+    ///     bounces: u32,
+    ///     colour: Colour,
+    /// }
+    ///
+    /// #[derive(Reals, Debug, PartialEq)]
+    /// enum Contact<S> {
+    ///     Flying,
+    ///     Rolling { friction: S },
+    /// }
+    ///
+    /// #[derive(Plain, Debug, PartialEq)]
+    /// enum Colour {
+    ///     Red,
+    ///     Green,
+    /// }
+    ///
+    /// let rolling = Contact::Rolling { friction: 0.1 };
+    /// let ball = Ball { position: [1.0, 2.0], contact: rolling, bounces: 3, colour: Colour::Green };
+    /// let kept = Snapshot::of(&ball);
+    /// assert_eq!(kept.reals().len(), 3);
+    /// assert_eq!(kept.plain(), [1, 3, 1]); // rolling, three bounces, green
+    ///
+    /// let mut other = Ball { position: [0.0; 2], contact: Contact::Flying, bounces: 0, colour: Colour::Red };
+    /// kept.restore(&mut other);
+    /// assert_eq!(other, ball);
+    /// ```
+    ///
+    /// A type without a type parameter has no number to find, and a field cannot be a reference:
+    ///
+    /// ```compile_fail
+    /// #[derive(palinode::snapshot::Reals)]
+    /// struct Point {
+    ///     x: f64,
+    /// }
+    /// ```
+    ///
+    /// ```compile_fail
+    /// #[derive(palinode::snapshot::Reals)]
+    /// struct View<'a, S> {
+    ///     numbers: &'a [S],
+    /// }
+    /// ```
+    #[cfg(feature = "time")]
+    #[doc(inline)]
+    pub use palinode_macros::Reals;
 }
 
 /// How many bytes something may take, as text and back.

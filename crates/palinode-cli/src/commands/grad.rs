@@ -208,6 +208,7 @@ fn disagreement(session: &Session, checked: &Checked, rounding: Option<f64>) -> 
             .help("check without --narrow; the answer says by how much they round"),
         None => problem
             .note("that is as it should be with `stop_gradient`, and may be in a loop with a loose tolerance")
+            .note("at a kink the slope is a choice; kinks that cancel, as in `relu(x) - relu(-x)` at 0, leave a wrong one")
             .help("otherwise a rule of Palinode is wrong: please report it with the model"),
     };
     if checked.decisions.is_some_and(|seen| seen.count() > 0) {

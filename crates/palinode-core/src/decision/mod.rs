@@ -105,7 +105,8 @@ const LOGGED: u8 = 2;
 
 /// An exact zero that is compared with at most this much is suspicious: thresholds of rounding, whatever the
 /// scale of a problem within reason. Wider ones are dead zones that somebody wanted.
-pub(crate) const TINY: f64 = 1e-6;
+#[doc(hidden)]
+pub const TINY: f64 = 1e-6;
 
 /// What is small beside a threshold is at most this much of it: larger numbers may be of the threshold's own
 /// scale.

@@ -164,7 +164,9 @@ impl Code {
         Code::marked(program, liveness::mark_nothing)
     }
 
-    fn marked(program: &Program, mark: fn(&Function) -> BlockMarks) -> Code {
+    /// Compiles a program with other marks of last uses, so that a test can plant bugs into them.
+    #[doc(hidden)]
+    pub fn marked(program: &Program, mark: fn(&Function) -> BlockMarks) -> Code {
         Code { functions: compile::compile(program, mark).into(), entry: program.entry.index() }
     }
 
@@ -307,73 +309,16 @@ const _: () = {
     shared::<Code>();
 };
 
+/// The nearest real of an integer, as a run converts it.
+#[doc(hidden)]
+pub fn real_of(n: i64) -> f64 {
+    value::from_int(n)
+}
+
 /// Compiles a program and runs it once, with the default limits.
 ///
 /// # Errors
 /// As [`Code::run`].
 pub fn run<R: Real>(program: &Program, inputs: &[Datum<R>]) -> Result<Vec<Datum<R>>, RunError> {
     Code::new(program).run(inputs, &Limits::default())
-}
-
-#[cfg(test)]
-mod planted {
-    //! Liveness with a planted bug is caught: the run that updates in place differs from the one that always
-    //! copies, or stops.
-
-    use std::panic::{AssertUnwindSafe, catch_unwind};
-
-    use super::*;
-    use crate::liveness::InstMarks;
-
-    /// No guard for last uses: whatever is used, dies.
-    fn everything_dies(function: &Function) -> BlockMarks {
-        fn spoil(marks: &mut BlockMarks) {
-            marks.results_die.fill(true);
-            for InstMarks { dies, blocks, .. } in &mut marks.insts {
-                dies.fill(true);
-                blocks.iter_mut().for_each(spoil);
-            }
-        }
-        let mut marks = liveness::mark(function);
-        spoil(&mut marks);
-        marks
-    }
-
-    /// What a loop takes from around it dies in its first round.
-    fn captures_die(function: &Function) -> BlockMarks {
-        fn spoil(marks: &mut BlockMarks, inside: bool) {
-            for InstMarks { dies, blocks, .. } in &mut marks.insts {
-                if inside {
-                    dies.fill(true);
-                }
-                blocks.iter_mut().for_each(|block| spoil(block, true));
-            }
-        }
-        let mut marks = liveness::mark(function);
-        spoil(&mut marks, false);
-        marks
-    }
-
-    fn is_caught(source: &str, mark: fn(&Function) -> BlockMarks) -> bool {
-        let program = crate::pal::compile(source).expect("compiles").program;
-        let inputs = [Datum::vector(vec![1.0, 2.0, 3.0, 4.0])];
-        let expected = Code::always_copying(&program).run(&inputs, &Limits::default()).expect("runs");
-        assert_eq!(Code::new(&program).run(&inputs, &Limits::default()), Ok(expected.clone()));
-        let spoilt =
-            catch_unwind(AssertUnwindSafe(|| Code::marked(&program, mark).run(&inputs, &Limits::default())));
-        !matches!(spoilt, Ok(Ok(found)) if found == expected)
-    }
-
-    #[test]
-    fn a_missing_guard_is_caught() {
-        let fork = "param x: [4]\nvar a = x * 2\nvar b = a\nb[0] = 5\nloss y = dot(a, b)";
-        let rounds =
-            "param x: [4]\nvar s = 0\nfor i in 0..4 {\n var a = x\n a[i] = 0\n s += sum(a * a)\n}\nloss s";
-        let chain = "param x: [4]\nvar a = x * 2\na[0] = 5\nloss y = sum(a)";
-        assert!(is_caught(fork, everything_dies));
-        assert!(is_caught(rounds, everything_dies));
-        assert!(is_caught(rounds, captures_die));
-        // Where every use is the last, there is nothing to guard.
-        assert!(!is_caught(chain, everything_dies));
-    }
 }

@@ -6,7 +6,7 @@
 
 use palinode_core::rules::Row;
 
-use super::{Comparison, FuncId, IntOp, Keep, Linalg, Literal, Logical, Narrow, Op, Reduction, Search};
+use super::{Comparison, FuncId, IntOp, Keep, Linalg, Literal, Logical, Narrow, Op, Reduction, Rule, Search};
 use crate::types::Elem;
 
 /// What an operation does with its operands, as far as memory and control go.
@@ -57,8 +57,8 @@ pub enum Linear {
 pub enum Recompute {
     /// Nothing but constants, indices and conditions: most memory, least work.
     Nothing,
-    /// What costs about as little as reading it back: sums, products, elements of arrays that nothing
-    /// changes.
+    /// What costs about as little as keeping it and reading it back: sums, products, elements and parts of
+    /// arrays that nothing changes.
     #[default]
     Cheap,
     /// Every elementwise function too.
@@ -177,7 +177,7 @@ macro_rules! operations {
 
 operations! {
     Op::Const(_) => "const", [Op::Const(Literal::Int(0))], plain(Kind::Literal).safe().again(Recompute::Nothing);
-    Op::Map(rule) => rule.row.name(), Row::ALL.iter().map(|&row| Op::rule(row)), row(rule.row);
+    Op::Map(rule) => rule.row.name(), Row::ALL.iter().map(|&row| Op::rule(row)), row(*rule);
     Op::Int(op) => op.name(), IntOp::ALL.map(Op::Int), plain(Kind::Elementwise)
         .commutes(matches!(op, IntOp::Add | IntOp::Mul | IntOp::Min | IntOp::Max))
         .again(Recompute::Nothing);
@@ -203,18 +203,18 @@ operations! {
     Op::Broadcast(_) => "broadcast", [Op::Broadcast(Vec::new())],
         plain(Kind::Makes).linear(0, 1).again(Recompute::Nothing);
     Op::Reshape => "reshape", [Op::Reshape],
-        plain(Kind::Reshapes).linear(0, 1).again(Recompute::Elementwise);
+        plain(Kind::Reshapes).linear(0, 1).again(Recompute::Cheap);
     Op::Permute(_) => "permute", [Op::Permute(Vec::new())],
-        plain(Kind::Makes).linear(0, 1).safe().again(Recompute::Elementwise);
+        plain(Kind::Makes).linear(0, 1).safe().again(Recompute::Cheap);
     Op::Concat(_) => "concat", [Op::Concat(0)],
-        plain(Kind::Makes).linear(0, ALL).again(Recompute::Elementwise);
+        plain(Kind::Makes).linear(0, ALL).again(Recompute::Cheap);
     Op::Reduce(Reduction::Sum, _) => Reduction::Sum.name(), [Op::Reduce(Reduction::Sum, Vec::new())],
         plain(Kind::Makes).linear(0, 1).computes().again(Recompute::Anything);
     Op::Reduce(kind @ (Reduction::Max | Reduction::Min), _) => kind.name(),
         [Reduction::Max, Reduction::Min].map(|kind| Op::Reduce(kind, Vec::new())),
         plain(Kind::Makes).computes().again(Recompute::Anything);
     Op::Read(_) => "read", [Op::Read(Vec::new())],
-        plain(Kind::Reads).linear(0, 1).again(Recompute::Anything);
+        plain(Kind::Reads).linear(0, 1).again(Recompute::Cheap);
     Op::Write(_) => "write", [Op::Write(Vec::new())], plain(Kind::Updates).linear(0, 2).works_apart();
     Op::AddAt(_) => "add_at", [Op::AddAt(Vec::new())], plain(Kind::Updates).linear(0, 2).computes();
     Op::Push => "push", [Op::Push], plain(Kind::Updates).linear(0, ALL);
@@ -243,16 +243,18 @@ operations! {
 }
 
 /// A row of the rule table. (`_`: of most rows no more can be said.)
-fn row(row: Row) -> Facts {
+fn row(rule: Rule) -> Facts {
     let facts = plain(Kind::Elementwise).computes();
     let cheap = facts.again(Recompute::Cheap);
-    match row {
+    match rule.row {
         Row::Add => cheap.linear(0, 2).commutes(true),
         Row::Subtract => cheap.linear(0, 2),
         Row::Negate | Row::Divide => cheap.linear(0, 1),
         Row::Multiply => cheap.product(false).commutes(true),
         Row::StrongMul => cheap.product(true).commutes(true),
         Row::Abs | Row::Min | Row::Max | Row::Recip => cheap,
+        // A few products.
+        Row::Powi if rule.parameter.unsigned_abs() <= 4 => cheap,
         _ => facts.again(Recompute::Elementwise),
     }
 }

@@ -22,14 +22,24 @@ pub fn cse(program: &Program) -> Program {
 }
 
 pub(super) fn cse_function(function: &mut Function) {
-    let consumed = may_be_consumed(function);
+    share(function, &|_, _, _| true);
+    function.renumber();
+}
+
+/// Shares what `accepts` says, by the first results of an instruction and of the later one that it may stand
+/// for; gives what stands for each value. Values keep their numbers.
+pub(crate) fn share(function: &mut Function, accepts: &Accepts<'_>) -> Vec<Value> {
     let mut sharing = Sharing {
-        consumed,
+        consumed: may_be_consumed(function),
+        accepts,
         open: Vec::new(),
         known: FastMap::default(),
         stands: (0..function.values.len() as u32).map(Value).collect(),
     };
-    function.rewrite(|function, body| sharing.block(function, body));
+    let mut body = core::mem::take(&mut function.body);
+    sharing.block(function, &mut body);
+    function.body = body;
+    sharing.stands
 }
 
 /// The arrays whose memory a later version may take over.
@@ -46,8 +56,11 @@ fn may_be_consumed(function: &Function) -> Vec<bool> {
     consumed
 }
 
-struct Sharing {
+type Accepts<'a> = dyn Fn(&Function, Value, Value) -> bool + 'a;
+
+struct Sharing<'a> {
     consumed: Vec<bool>,
+    accepts: &'a Accepts<'a>,
     /// What stays of the open blocks, outermost first.
     open: Vec<Vec<Inst>>,
     /// Where in `open` something has been computed, by [`key`]. Of two things with one key only the first can
@@ -56,7 +69,7 @@ struct Sharing {
     stands: Vec<Value>,
 }
 
-impl Sharing {
+impl Sharing<'_> {
     fn resolve(&self, values: &mut [Value]) {
         values.iter_mut().for_each(|value| *value = self.stands[value.index()]);
     }
@@ -80,7 +93,8 @@ impl Sharing {
                     }
                     Some(&(depth, at)) => {
                         let known = &self.open[depth as usize][at as usize];
-                        if is_same(known, &inst) {
+                        let accepts = || (self.accepts)(function, known.results[0], inst.results[0]);
+                        if is_same(known, &inst) && accepts() {
                             for (&result, &value) in inst.results.iter().zip(&known.results) {
                                 self.stands[result.index()] = value;
                                 share_name(function, value, result, &inst.op);

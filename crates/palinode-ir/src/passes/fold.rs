@@ -27,7 +27,7 @@ pub(super) fn fold_function(function: &mut Function) {
     rewrite(function, &mut Fold);
 }
 
-struct Fold;
+pub(super) struct Fold;
 
 impl Rules for Fold {
     fn enter(&mut self, w: &mut Writer<'_>, inst: &mut Inst) -> Enter {

@@ -6,6 +6,8 @@
 //! | [`unfuse`] | fused operations become elementwise instructions again |
 //! | [`fold`] | operations on literals, branches and loops that are decided by a literal, values that loops only pass on |
 //! | [`dims`] | lengths of arrays from where they come from |
+//! | [`counted`] | what changes by the same amount in every round of a loop, from the number of the round |
+//! | [`logs`] | entries of logs that follow from the number of the round |
 //! | [`identities`] | `x * 1`, `a[i] = x; a[i]`, a fill in a sum ... |
 //! | [`cse`] | what is computed twice is computed once |
 //! | [`dce`] | what nobody needs |
@@ -31,7 +33,8 @@
 //! Nothing here knows about derivatives but the strong product.
 
 mod copy;
-mod cse;
+mod counted;
+pub(crate) mod cse;
 mod dce;
 mod dims;
 mod facts;
@@ -41,12 +44,14 @@ mod fuse_loops;
 mod hoist;
 mod identities;
 mod inline;
+mod logs;
 mod memory;
 mod rewrite;
 mod schedule;
-mod shape;
+pub(crate) mod shape;
 mod unroll;
 
+pub use counted::counted;
 pub use cse::cse;
 pub use dce::dce;
 pub use dims::dims;
@@ -56,6 +61,7 @@ pub use fuse_loops::fuse_loops;
 pub use hoist::hoist;
 pub use identities::identities;
 pub use inline::inline;
+pub use logs::logs;
 pub use schedule::schedule;
 pub use unroll::unroll;
 
@@ -73,6 +79,8 @@ pub const ALL: &[(&str, Pass)] = &[
     ("unfuse", unfuse),
     ("fold", fold),
     ("dims", dims),
+    ("counted", counted),
+    ("logs", logs),
     ("identities", identities),
     ("cse", cse),
     ("dce", dce),
@@ -98,6 +106,8 @@ fn each(program: &Program, name: &str, step: Step) -> Program {
 const ROUND: &[(&str, Step)] = &[
     ("fold", fold::fold_function),
     ("dims", dims::dims_function),
+    ("counted", counted::counted_function),
+    ("logs", logs::logs_function),
     ("identities", identities::identities_function),
     ("cse", cse::cse_function),
     ("dce", dce::dce_function),
@@ -145,15 +155,41 @@ pub fn simplify(program: &Program) -> Program {
     verified(dce::without_unneeded(program), "simplify")
 }
 
-/// The program as transforms want it: no calls that can be inlined, no fused operations, nothing dead,
-/// invariants outside their loops (a number of rounds that never changes saves offsets), reads before the
-/// updates that consume their array.
+/// What is done, in order, to integers and truth values: lengths, positions, conditions.
+const DISCRETE: &[Step] = &[
+    |function| rewrite::rewrite(function, &mut rewrite::Discrete(fold::Fold)),
+    dims::dims_function,
+    counted::counted_function,
+    logs::logs_function,
+    |function| rewrite::rewrite(function, &mut rewrite::Discrete(identities::Identities)),
+    |function| {
+        cse::share(function, &|function, value, _| !function.ty(value).is_real());
+        function.renumber();
+    },
+    dce::dce_function,
+    hoist::hoist_function,
+];
+
+/// How often this is done at most.
+const MAX_DISCRETE_ROUNDS: usize = 4;
+
+/// The program as transforms want it: no calls that can be inlined, no fused operations, nothing dead;
+/// lengths and positions known as well as can be, and invariants outside their loops, because what never
+/// changes is not kept; reads before the updates that consume their array. What derivatives go through stays
+/// as it is, so that their bits do.
 pub(crate) fn prepared(program: Program) -> Program {
     let mut program = inline::inlined(program);
     program.functions.iter_mut().for_each(fuse::unfuse_function);
     program = without_dead(program);
-    for step in [hoist::hoist_function as Step, schedule::schedule_function] {
-        program.functions.iter_mut().for_each(step);
+    for function in &mut program.functions {
+        for _ in 0..MAX_DISCRETE_ROUNDS {
+            let before = function.fingerprint();
+            DISCRETE.iter().for_each(|step| step(function));
+            if function.fingerprint() == before {
+                break;
+            }
+        }
+        schedule::schedule_function(function);
     }
     verified(program, "prepared")
 }

@@ -34,6 +34,16 @@ pub(super) trait Rules {
     fn apply(&mut self, w: &mut Writer<'_>, inst: &mut Inst) -> Option<Vec<Value>>;
 }
 
+/// Rules for integers and truth values alone: what a derivative goes through stays as it is.
+pub(super) struct Discrete<R>(pub(super) R);
+
+impl<R: Rules> Rules for Discrete<R> {
+    fn apply(&mut self, w: &mut Writer<'_>, inst: &mut Inst) -> Option<Vec<Value>> {
+        let applies = inst.blocks.is_empty() && inst.results.iter().all(|&result| !w.ty(result).is_real());
+        if applies { self.0.apply(w, inst) } else { None }
+    }
+}
+
 /// How a value was computed.
 pub(super) type Def = (Op, Values);
 

@@ -5,19 +5,27 @@
 //! a literal, an integer value, or an axis of an array about which nothing more is known; whatever it names
 //! is visible wherever the array is.
 //!
+//! The result of an elementwise operation has the lengths of all its operands: it remembers a few of them, so
+//! that a loop which makes the next state from several arrays is seen to keep its lengths. An operation says
+//! nothing about other arrays: it may be removed later, and its check with it.
+//!
 //! A carried array is assumed to keep its lengths; where the loop's body breaks the assumption the analysis
 //! is repeated without it. After [`MAX_ROUNDS`] nothing is assumed any more, so the time is linear in the
 //! size of the function.
+
+use smallvec::{SmallVec, smallvec};
 
 use crate::fast::FastSet;
 use crate::op::{Length, Lengths, Literal, Op, lengths};
 use crate::program::{Block, Function, Inst, Value};
 
 const MAX_ROUNDS: usize = 6;
+/// How many names of a length are remembered.
+const MAX_NAMES: usize = 4;
 
 /// A length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Len {
+pub(crate) enum Len {
     /// A literal.
     Literal(i64),
     /// An integer value.
@@ -26,13 +34,59 @@ pub(super) enum Len {
     Axis(Value, u8),
 }
 
+/// Names of one length, the earliest first.
+type Names = SmallVec<[Len; 1]>;
+
 /// The lengths of a function's arrays.
-pub(super) struct Shapes<'a> {
-    function: &'a Function,
-    /// Of each array, one for each axis.
-    axes: Vec<Vec<Len>>,
+pub(crate) struct Shapes {
+    /// Of each array, for each axis.
+    axes: Vec<Vec<Names>>,
     /// What an integer value is as a length.
     ints: Vec<Option<Len>>,
+}
+
+impl Shapes {
+    /// Analyses a function.
+    pub(crate) fn of(function: &Function) -> Shapes {
+        let count = function.values.len();
+        let mut analysis = Analysis {
+            function,
+            found: Shapes { axes: vec![Vec::new(); count], ints: vec![None; count] },
+            order: vec![0; count],
+            now: 0,
+            broken: FastSet::default(),
+            assume_nothing: false,
+        };
+        for round in 0.. {
+            analysis.assume_nothing = round == MAX_ROUNDS;
+            let before = analysis.broken.len();
+            analysis.now = 0;
+            analysis.block(&function.body);
+            if analysis.broken.len() == before || analysis.assume_nothing {
+                break;
+            }
+        }
+        analysis.found
+    }
+
+    /// The length of an array along an axis. Arrays that were made since have lengths of their own.
+    pub(crate) fn len(&self, array: Value, axis: u8) -> Len {
+        self.names(array, axis).map_or(Len::Axis(array, axis), |names| names[0])
+    }
+
+    fn names(&self, array: Value, axis: u8) -> Option<&Names> {
+        self.axes.get(array.index())?.get(usize::from(axis))
+    }
+
+    /// An integer value as a length.
+    pub(crate) fn int(&self, value: Value) -> Len {
+        self.ints.get(value.index()).copied().flatten().unwrap_or(Len::Value(value))
+    }
+}
+
+struct Analysis<'a> {
+    function: &'a Function,
+    found: Shapes,
     /// When each value was defined.
     order: Vec<usize>,
     now: usize,
@@ -41,44 +95,27 @@ pub(super) struct Shapes<'a> {
     assume_nothing: bool,
 }
 
-impl<'a> Shapes<'a> {
-    /// Analyses a function.
-    pub(super) fn of(function: &'a Function) -> Shapes<'a> {
-        let count = function.values.len();
-        let mut shapes = Shapes {
-            function,
-            axes: vec![Vec::new(); count],
-            ints: vec![None; count],
-            order: vec![0; count],
-            now: 0,
-            broken: FastSet::default(),
-            assume_nothing: false,
-        };
-        for round in 0.. {
-            shapes.assume_nothing = round == MAX_ROUNDS;
-            let before = shapes.broken.len();
-            shapes.block(&function.body);
-            if shapes.broken.len() == before || shapes.assume_nothing {
-                break;
-            }
+impl Analysis<'_> {
+    fn len(&self, array: Value, axis: u8) -> Len {
+        self.found.len(array, axis)
+    }
+
+    /// When a length was first known.
+    fn age(&self, len: Len) -> usize {
+        match len {
+            Len::Literal(_) => 0,
+            Len::Value(value) | Len::Axis(value, _) => 1 + self.order[value.index()],
         }
-        shapes
     }
 
-    /// The length of an array along an axis.
-    pub(super) fn len(&self, array: Value, axis: u8) -> Len {
-        self.axes[array.index()].get(usize::from(axis)).copied().unwrap_or(Len::Axis(array, axis))
-    }
-
-    /// An integer value as a length.
-    pub(super) fn int(&self, value: Value) -> Len {
-        self.ints[value.index()].unwrap_or(Len::Value(value))
+    fn define_by_names(&mut self, value: Value, axes: Vec<Names>) {
+        self.found.axes[value.index()] = axes;
+        self.order[value.index()] = self.now;
+        self.now += 1;
     }
 
     fn define(&mut self, value: Value, axes: Vec<Len>) {
-        self.axes[value.index()] = axes;
-        self.order[value.index()] = self.now;
-        self.now += 1;
+        self.define_by_names(value, axes.into_iter().map(|len| smallvec![len]).collect());
     }
 
     /// A value of which nothing is known.
@@ -89,10 +126,7 @@ impl<'a> Shapes<'a> {
 
     fn block(&mut self, block: &Block) {
         for &param in &block.params {
-            // The parameters of loops are defined with the loop.
-            if self.axes[param.index()].is_empty() {
-                self.opaque(param);
-            }
+            self.opaque(param);
         }
         self.insts(&block.insts);
     }
@@ -103,11 +137,36 @@ impl<'a> Shapes<'a> {
         }
     }
 
-    /// The axes of the first operand that is an array of the result's rank.
-    fn elementwise(&self, inst: &Inst) -> Vec<Len> {
+    /// The length of a log to which something was pushed, if it is a literal.
+    fn pushed(&self, inst: &Inst) -> Option<Len> {
+        let literal = |len: Len| if let Len::Literal(number) = len { Some(number) } else { None };
+        let mut total = literal(self.len(inst.args[0], 0))?;
+        for &part in &inst.args[1..] {
+            let lengths = (0..self.function.ty(part).rank).map(|axis| literal(self.len(part, axis)));
+            let size = lengths.into_iter().try_fold(1_i64, |size, length| size.checked_mul(length?))?;
+            total = total.checked_add(size)?;
+        }
+        Some(Len::Literal(total))
+    }
+
+    /// The axes of the operands that are arrays of the result's rank.
+    fn elementwise(&self, inst: &Inst) -> Vec<Names> {
         let rank = self.function.ty(inst.results[0]).rank;
-        let array = inst.args.iter().find(|&&arg| rank > 0 && self.function.ty(arg).rank == rank);
-        array.map_or(Vec::new(), |array| self.axes[array.index()].clone())
+        let mut arrays = inst.args.iter().filter(|&&arg| self.function.ty(arg).rank == rank);
+        let Some(first) = arrays.next().filter(|_| rank > 0) else { return Vec::new() };
+        let mut axes = self.found.axes[first.index()].clone();
+        for other in arrays {
+            for (names, more) in axes.iter_mut().zip(&self.found.axes[other.index()]) {
+                for &name in more {
+                    if !names.contains(&name) {
+                        let at = names.partition_point(|&known| self.age(known) <= self.age(name));
+                        names.insert(at, name);
+                        names.truncate(MAX_NAMES);
+                    }
+                }
+            }
+        }
+        axes
     }
 
     fn inst(&mut self, inst: &Inst) {
@@ -117,16 +176,20 @@ impl<'a> Shapes<'a> {
             Op::Sweep { .. } => return self.swept(inst),
             Op::If => return self.branch(inst),
             Op::Const(Literal::Int(number)) => {
-                self.ints[inst.results[0].index()] = Some(Len::Literal(*number));
+                self.found.ints[inst.results[0].index()] = Some(Len::Literal(*number));
             }
-            Op::Dim(axis) => self.ints[inst.results[0].index()] = Some(self.len(inst.args[0], *axis)),
+            Op::Dim(axis) => self.found.ints[inst.results[0].index()] = Some(self.len(inst.args[0], *axis)),
             _ => {}
         }
         let ranks: Vec<u8> = inst.args.iter().map(|&arg| self.function.ty(arg).rank).collect();
         match lengths(&inst.op, &ranks) {
             Lengths::Alike => {
                 let axes = self.elementwise(inst);
-                inst.results.iter().for_each(|&result| self.define(result, axes.clone()));
+                inst.results.iter().for_each(|&result| self.define_by_names(result, axes.clone()));
+            }
+            Lengths::Each(each) if each[..] == [vec![Length::Elements]] => {
+                let len = self.pushed(inst).unwrap_or(Len::Axis(inst.results[0], 0));
+                self.define(inst.results[0], vec![len]);
             }
             Lengths::Each(each) => {
                 // Lengths that have no name yet, and the first axis that has them.
@@ -134,7 +197,7 @@ impl<'a> Shapes<'a> {
                 for (&result, each) in inst.results.iter().zip(each) {
                     let axis = |(length, axis): (Length, u8)| match length {
                         Length::Of(arg, axis) => self.len(inst.args[arg], axis),
-                        Length::Int(arg) => self.int(inst.args[arg]),
+                        Length::Int(arg) => self.found.int(inst.args[arg]),
                         Length::Sum(_) | Length::Elements | Length::Words(_) | Length::Least => {
                             match unnamed.iter().find(|(other, _)| *other == length) {
                                 Some((_, len)) => *len,
@@ -153,37 +216,43 @@ impl<'a> Shapes<'a> {
         }
     }
 
-    fn keeps(&self, result: Value, axis: u8) -> bool {
-        !self.assume_nothing && !self.broken.contains(&(result, axis))
+    fn keeps(&self, part: Value, axis: u8) -> bool {
+        !self.assume_nothing && !self.broken.contains(&(part, axis))
+    }
+
+    /// Defines what a loop carries or gives and that begins as `init`; `part` stands for it in the list of
+    /// broken ones.
+    fn define_carried(&mut self, part: Value, value: Value, init: Value) {
+        let axis = |axis| if self.keeps(part, axis) { self.len(init, axis) } else { Len::Axis(value, axis) };
+        let axes = (0..self.function.ty(init).rank).map(axis).collect();
+        self.define(value, axes);
+    }
+
+    /// Notes the axes of a part whose lengths a round changes: it begins as `init`, and rounds give `next`.
+    fn compare(&mut self, part: Value, init: Value, next: Value) {
+        for axis in 0..self.function.ty(init).rank {
+            let len = self.len(init, axis);
+            if !self.found.axes[next.index()][usize::from(axis)].contains(&len) {
+                self.broken.insert((part, axis));
+            }
+        }
     }
 
     fn carried(&mut self, inst: &Inst, first: usize) {
         let inits = &inst.args[first..];
         for block in &inst.blocks {
             for (at, &param) in block.params.iter().enumerate() {
-                let Some((&result, &init)) = at.checked_sub(first).map(|at| (&inst.results[at], &inits[at]))
-                else {
-                    self.opaque(param);
-                    continue;
-                };
-                let axis = |(&len, axis): (&Len, u8)| {
-                    if self.keeps(result, axis) { len } else { Len::Axis(param, axis) }
-                };
-                let axes = self.axes[init.index()].iter().zip(0..).map(axis).collect();
-                self.define(param, axes);
+                match at.checked_sub(first) {
+                    None => self.opaque(param),
+                    Some(at) => self.define_carried(inst.results[at], param, inits[at]),
+                }
             }
             self.insts(&block.insts);
         }
         let next = &inst.blocks.last().expect("a loop has a body").results;
         for ((&result, &init), &next) in inst.results.iter().zip(inits).zip(next) {
-            let mut axes = self.axes[init.index()].clone();
-            for (at, axis) in (0..axes.len()).zip(0..) {
-                if !self.keeps(result, axis) || self.len(next, axis) != axes[at] {
-                    self.broken.insert((result, axis));
-                    axes[at] = Len::Axis(result, axis);
-                }
-            }
-            self.define(result, axes);
+            self.compare(result, init, next);
+            self.define_carried(result, result, init);
         }
     }
 
@@ -192,32 +261,20 @@ impl<'a> Shapes<'a> {
     fn swept(&mut self, inst: &Inst) {
         let (advance, back) = (&inst.blocks[0], &inst.blocks[1]);
         let state = advance.results.len();
-        for block in &inst.blocks {
+        // What stands for a part in the list of broken ones.
+        let part = |at: usize| if at < state { advance.params[1 + at] } else { inst.results[at - state] };
+        for (block, first) in [(advance, 0), (back, state)] {
             self.opaque(block.params[0]);
             for (at, &param) in block.params[1..].iter().enumerate() {
-                // What stands for the part in the list of broken ones.
-                let part = if at < state { advance.params[1 + at] } else { inst.results[at - state] };
-                let axis = |(&len, axis): (&Len, u8)| {
-                    if self.keeps(part, axis) { len } else { Len::Axis(param, axis) }
-                };
-                let axes = self.axes[inst.args[1 + at].index()].iter().zip(0..).map(axis).collect();
-                self.define(param, axes);
+                self.define_carried(part(at), param, inst.args[1 + at]);
             }
             self.insts(&block.insts);
+            for (at, &next) in (first..).zip(&block.results) {
+                self.compare(part(at), inst.args[1 + at], next);
+            }
         }
-        let parts = advance.params[1..].iter().chain(&inst.results);
-        let next = advance.results.iter().chain(&back.results);
-        for ((&part, &init), &next) in parts.zip(&inst.args[1..]).zip(next) {
-            let mut axes = self.axes[init.index()].clone();
-            for (at, axis) in (0..axes.len()).zip(0..) {
-                if !self.keeps(part, axis) || self.len(next, axis) != axes[at] {
-                    self.broken.insert((part, axis));
-                    axes[at] = Len::Axis(part, axis);
-                }
-            }
-            if inst.results.contains(&part) {
-                self.define(part, axes);
-            }
+        for (&result, &init) in inst.results.iter().zip(&inst.args[1 + state..]) {
+            self.define_carried(result, result, init);
         }
     }
 
@@ -232,12 +289,12 @@ impl<'a> Shapes<'a> {
                 Len::Literal(_) => true,
                 Len::Value(value) | Len::Axis(value, _) => self.order[value.index()] < start,
             };
-            let axis = |axis: u8| {
-                let len = self.len(yes, axis);
-                let both = len == self.len(no, axis) && outside(len);
-                if both { len } else { Len::Axis(result, axis) }
+            let pairs = self.found.axes[yes.index()].iter().zip(&self.found.axes[no.index()]).zip(0..);
+            let axis = |((yes, no), axis): ((&Names, &Names), u8)| {
+                let both = yes.iter().copied().find(|len| no.contains(len) && outside(*len));
+                both.unwrap_or(Len::Axis(result, axis))
             };
-            let axes = (0..self.function.ty(result).rank).map(axis).collect();
+            let axes = pairs.map(axis).collect();
             self.define(result, axes);
         }
     }

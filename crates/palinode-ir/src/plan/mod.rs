@@ -16,7 +16,7 @@
 //! | `ways`, `forward` | what is tried, one after the other, where memory depends on data or snapshots of loops are watched |
 //! | `snapshots` | loops that keep a few snapshots instead of logs |
 //! | `narrow` | arrays that wait in fewer bits, if asked for |
-//! | `remat`, `cost` | values that are computed again instead of kept |
+//! | `remat` | values that are computed again instead of kept |
 //! | `effort` | how long a search may take |
 //! | `buffers`, `sizes`, `ints`, `known` | what it keeps books of: bytes, lengths, integers |
 //!
@@ -28,7 +28,6 @@ mod ahead;
 mod asked;
 mod buffers;
 mod copies;
-mod cost;
 mod effort;
 mod fit;
 mod forward;

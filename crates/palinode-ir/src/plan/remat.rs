@@ -23,8 +23,9 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use crate::interp::Datum;
 use crate::op::{FuncId, Kind, Op};
 use crate::plan::effort::Effort;
-use crate::plan::{PlanError, Prediction, cost, predict, predicted};
+use crate::plan::{PlanError, Prediction, predict, predicted};
 use crate::program::{Block, Function, Inst, Program, Value};
+use crate::work;
 
 /// After so many steps without a lower peak, the search ends.
 const PATIENCE: usize = 24;
@@ -344,7 +345,7 @@ impl Search<'_> {
             if self.function.ty(*value).is_scalar() { 1 } else { self.sizes.elements(*value) }
         };
         let operands: Vec<u64> = inst.args.iter().map(size).collect();
-        cost::work(inst, inst.results.iter().map(size).max().unwrap_or(1), &operands)
+        work::work(inst, inst.results.iter().map(size).max().unwrap_or(1), &operands)
     }
 }
 

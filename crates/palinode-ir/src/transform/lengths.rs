@@ -1,60 +1,104 @@
 //! The lengths of arrays in the linear half, which has no array to ask until a cotangent arrives.
 //!
-//! Input: a linear array. Output: integer values that are its lengths, from the first of these that there is:
-//! a known array of the same shape (the primal of a tangent), lengths that an instruction names, the lengths
-//! of what it was made from.
+//! Input: an array, linear or known. Output: integer values that are its lengths, from the first of these
+//! that there is: a literal or an integer that it was made with, or the `dim` of the earliest known array
+//! with that length ([`crate::passes::shape`]); the length of a known array of the same shape (the primal of
+//! a tangent); the lengths of what it was made from. So what never changes is not kept once a round.
 
 use crate::fast::FastMap;
-use crate::op::{IntOp, Length, Lengths, Linear, Op, lengths};
+use crate::op::{IntOp, Length, Lengths, Linear, Literal, Op, lengths};
+use crate::passes::shape::Len;
 use crate::program::{Inst, Value};
-use crate::transform::shape::Root;
 use crate::transform::split::Splitter;
 use crate::types::{Span, Type};
 
 impl Splitter<'_> {
-    /// The length of a known array along an axis, computed where the array is defined.
+    /// The length of a known array along an axis.
     pub(crate) fn length(&mut self, array: Value, axis: u8) -> Value {
-        let array = match self.shapes.root(array) {
-            Root::Lengths(lengths) => return lengths[usize::from(axis)],
-            Root::Array(array) => array,
-        };
+        match self.shapes.len(array, axis) {
+            Len::Literal(number) => self.b.int(number),
+            Len::Value(length) => length,
+            Len::Axis(earlier, axis) if !self.linear.contains(&earlier) => self.dim(earlier, axis),
+            Len::Axis(..) => self.dim(array, axis),
+        }
+    }
+
+    /// The `dim` of a known array, taken where the array is defined.
+    fn dim(&mut self, array: Value, axis: u8) -> Value {
         if let Some(&length) = self.lengths.get(&(array, axis)) {
             return length;
         }
-        let length = self.b.fresh(Type::INT);
-        self.lengths.insert((array, axis), length);
-        if let (Some(&owner), Some(&depth)) = (self.owner.get(&array), self.depth.get(&array)) {
-            self.owner.insert(length, owner);
-            self.depth.insert(length, depth);
-            let inst = Inst::new(Op::Dim(axis), vec![array], vec![length], Span::NONE);
-            self.after.entry(array).or_default().push(inst);
-        } else {
+        let (Some(&owner), Some(&depth)) = (self.owner.get(&array), self.depth.get(&array)) else {
             // An accumulator: it belongs to the linear half and is there from the start.
-            self.lengths.remove(&(array, axis));
             return self.b.dim(array, axis);
-        }
+        };
+        let length = match self.definitions.get(&array).cloned() {
+            Some(Inst { op: Op::Concat(along), args, .. }) if along == axis => {
+                let parts: Vec<Value> =
+                    args.iter().map(|&part| self.known_length(part, axis, array)).collect();
+                let add = |sum: Value, part: Value| {
+                    self.measured(Op::Int(IntOp::Add), vec![sum, part], array, owner)
+                };
+                parts.into_iter().reduce(add).expect("a concatenation has parts")
+            }
+            _ => {
+                let length = self.b.fresh(Type::INT);
+                self.owner.insert(length, owner);
+                self.depth.insert(length, depth);
+                let inst = Inst::new(Op::Dim(axis), vec![array], vec![length], Span::NONE);
+                self.after.entry(array).or_default().push(inst);
+                length
+            }
+        };
+        self.lengths.insert((array, axis), length);
         length
+    }
+
+    /// As [`Self::length`], in the known half, right after the definition of `whole`.
+    fn known_length(&mut self, array: Value, axis: u8, whole: Value) -> Value {
+        match self.shapes.len(array, axis) {
+            Len::Literal(number) => {
+                self.measured(Op::Const(Literal::Int(number)), Vec::new(), whole, self.owner[&whole])
+            }
+            Len::Value(_) | Len::Axis(..) => self.length(array, axis),
+        }
+    }
+
+    /// An integer that is computed from others right after the definition of `array`. The linear half can do
+    /// that, too.
+    fn measured(&mut self, op: Op, args: Vec<Value>, array: Value, owner: u32) -> Value {
+        let value = self.b.fresh(Type::INT);
+        let inst = Inst::new(op, args, vec![value], Span::NONE);
+        self.owner.insert(value, owner);
+        let depth = self.depth_of_integer(&inst).unwrap_or(self.depth[&array]);
+        self.depth.insert(value, depth);
+        self.after.entry(array).or_default().push(inst.clone());
+        self.measures.insert(value, inst);
+        value
     }
 
     /// The lengths of an array, linear or known.
     pub(crate) fn lengths_of(&mut self, value: Value) -> Vec<Value> {
         let rank = self.b.ty(value).rank;
-        if rank == 0 {
-            return Vec::new();
-        }
-        match self.twin(value) {
-            Some(twin) => (0..rank).map(|axis| self.length(twin, axis)).collect(),
-            None => self.derived_lengths(value),
-        }
+        let mut made = None;
+        (0..rank).map(|axis| self.length_of(value, axis, &mut made)).collect()
     }
 
-    /// A known array of the shape of a linear one, or one whose lengths are named.
-    fn twin(&self, value: Value) -> Option<Value> {
-        let known = |value: Value| match self.twins.get(&value) {
-            Some(&twin) => Some(twin),
-            None => (!self.linear.contains(&value)).then_some(value),
-        };
-        self.shapes.alike(value, &known)
+    /// The length of an array, linear or known; `made` are the lengths that follow from how it was made, as
+    /// far as they were asked for.
+    fn length_of(&mut self, value: Value, axis: u8, made: &mut Option<Vec<Value>>) -> Value {
+        if !self.linear.contains(&value) {
+            return self.length(value, axis);
+        }
+        if let Some(&twin) = self.twins.get(&value) {
+            return self.length(twin, axis);
+        }
+        match self.shapes.len(value, axis) {
+            Len::Literal(number) => self.b.int(number),
+            Len::Value(length) => length,
+            Len::Axis(earlier, axis) if earlier != value => self.length_of(earlier, axis, &mut None),
+            Len::Axis(..) => made.get_or_insert_with(|| self.derived_lengths(value))[usize::from(axis)],
+        }
     }
 
     /// The lengths of a linear array from those of the operands that made it.
@@ -63,12 +107,6 @@ impl Splitter<'_> {
         let Some(inst) = self.definitions.get(&value).cloned() else {
             return self.no_lengths(Span::NONE, rank);
         };
-        // An array with the same lengths, or these, if that is known.
-        match self.shapes.root(value) {
-            Root::Lengths(lengths) => return lengths,
-            Root::Array(array) if array != value => return self.lengths_of(array),
-            Root::Array(_) => {}
-        }
         let ranks: Vec<u8> = inst.args.iter().map(|&arg| self.b.ty(arg).rank).collect();
         match lengths(&inst.op, &ranks) {
             Lengths::Each(each) if inst.op.facts().linear != Linear::No => {

@@ -19,15 +19,16 @@
 //! level, so it takes time proportional to depth times work, and no extra memory.
 
 mod activity;
+mod cut;
 mod keep;
 mod lengths;
 mod linalg;
 mod linear;
 mod margins;
 mod matrix;
+mod price;
 mod residual;
 mod rounds;
-mod shape;
 mod split;
 mod split_branches;
 mod split_calls;
@@ -272,21 +273,23 @@ fn reverse(
     check_wrt(program, wrt)?;
     let (program, mut main) = prepared(unsweep(program));
     let mut differentiator = Differentiator::new(program.functions);
-    let Tangents { mut function, params: tangent_params, results: tangents, primal } =
+    let Tangents { mut function, params: tangent_params, results: tangents, mut primal } =
         differentiator.tangents(&main, wrt);
     // The tangent code holds them too.
     main.body.insts = Vec::new();
     // The tangent code as a function that is linear in its tangent arguments.
-    let known_results = main.body.results.clone();
+    let count = main.body.results.len();
     let mut linear_results: Vec<Value> = Vec::new();
     let mut seeded: Vec<(usize, Option<Value>)> = Vec::new();
-    for (at, (&result, &tangent)) in known_results.iter().zip(&tangents).enumerate() {
+    for (at, (&result, &tangent)) in main.body.results.iter().zip(&tangents).enumerate() {
         if main.ty(result).is_real() {
             seeded.push((at, tangent));
             linear_results.extend(tangent);
         }
     }
-    function.body.results = [&known_results[..], &linear_results[..]].concat();
+    function.body.results = [&main.body.results[..], &linear_results[..]].concat();
+    differentiator.share_known(&mut function, &tangent_params, &mut primal);
+    let known_results = function.body.results[..count].to_vec();
     let linear: Vec<bool> = function.body.params.iter().map(|param| tangent_params.contains(param)).collect();
     let mut versions = Versions::new(differentiator, storage.clone());
     let mut splitter = Splitter::new(&function, &linear, primal, &mut versions);
@@ -296,7 +299,7 @@ fn reverse(
     for &(at, tangent) in &seeded {
         match how {
             Seeds::Arguments => {
-                let ty = main.ty(known_results[at]);
+                let ty = main.ty(main.body.results[at]);
                 let seed = splitter.b.fresh(ty);
                 splitter.b.name(seed, &format!("c{}", program.outputs[at]));
                 params.push(seed);
@@ -305,7 +308,7 @@ fn reverse(
             Seeds::FirstIsOne if at == 0 => {
                 if let Some(tangent) = tangent {
                     let one = splitter.b.real(1.0);
-                    let elem = main.ty(known_results[at]).elem;
+                    let elem = main.ty(main.body.results[at]).elem;
                     let one = if splitter.elem(one) == elem { one } else { splitter.b.convert(elem, one) };
                     seeds.push((tangent, one));
                 }
@@ -320,7 +323,6 @@ fn reverse(
     if let Some((span, op)) = problem.or(versions.not_linear.take()) {
         return Err(TransformError::NotLinear { op, span });
     }
-    let count = known_results.len();
     function.body = Block { params, insts, results: [known_results, found].concat() };
     let mut outputs = program.outputs.clone();
     for &position in wrt {
@@ -350,10 +352,12 @@ pub fn linearize(program: &Program, wrt: &[usize]) -> Result<Linearized, Transfo
     check_wrt(program, wrt)?;
     let (program, main) = prepared(unsweep(program));
     let mut differentiator = Differentiator::new(program.functions);
-    let Tangents { mut function, params: tangents, results, primal } = differentiator.tangents(&main, wrt);
-    let known = main.body.results.clone();
+    let Tangents { mut function, params: tangents, results, mut primal } =
+        differentiator.tangents(&main, wrt);
+    differentiator.share_known(&mut function, &tangents, &mut primal);
+    let known = function.body.results.clone();
     let pairs: Vec<(Value, Option<Value>)> =
-        known.iter().copied().zip(results).filter(|(result, _)| main.ty(*result).is_real()).collect();
+        known.iter().copied().zip(results).filter(|(result, _)| function.ty(*result).is_real()).collect();
     function.body.results = known.iter().copied().chain(pairs.iter().filter_map(|pair| pair.1)).collect();
     let linear: Vec<bool> = function.body.params.iter().map(|param| tangents.contains(param)).collect();
     let mut versions = Versions::new(differentiator, Storage::default());

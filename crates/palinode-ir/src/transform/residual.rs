@@ -6,52 +6,28 @@
 use smallvec::smallvec;
 
 use crate::fast::{FastMap, FastSet};
-use crate::op::{Axis, IntOp, Narrow, Op, Recompute};
+use crate::op::{Axis, IntOp, Narrow, Op};
 use crate::program::{Block, Inst, Value};
 use crate::transform::split::{KnownHalf, Splitter, Thread, read_log};
-use crate::transform::storage::Choice;
 use crate::types::{Elem, Span, Type};
 
 /// What to do about the known values that a linear block uses.
 pub(crate) struct Plan {
     /// To be kept by the known half, in order.
     pub(crate) stored: Vec<Value>,
-    /// To be computed again, in order.
-    again: Vec<Inst>,
+    /// To be computed again: which of `cheap`, ascending.
+    again: Vec<usize>,
+    /// Lengths to be computed again besides, in order.
+    measures: Vec<Inst>,
     /// The loop counter of the known half and of the linear half.
     round: Option<(Value, Value)>,
     id: u32,
-    needs: Vec<Value>,
     /// The known instructions, in order, that may be computed again.
     cheap: Vec<Inst>,
     /// Reads of scalar logs.
     prefix: Vec<Inst>,
     /// Where arrays are kept.
     places: Vec<Place>,
-}
-
-/// Values in the order in which they were chosen, each once.
-struct Chosen {
-    order: Vec<Value>,
-    all: FastSet<Value>,
-}
-
-impl From<Vec<Value>> for Chosen {
-    fn from(order: Vec<Value>) -> Chosen {
-        Chosen { all: order.iter().copied().collect(), order }
-    }
-}
-
-impl Chosen {
-    fn contains(&self, value: &Value) -> bool {
-        self.all.contains(value)
-    }
-
-    fn push(&mut self, value: Value) {
-        if self.all.insert(value) {
-            self.order.push(value);
-        }
-    }
 }
 
 /// Where a kept array is in its log.
@@ -90,87 +66,65 @@ impl Plan {
                 needs.push(value);
             }
         });
+        let (measured, needs): (Vec<Value>, Vec<Value>) =
+            needs.into_iter().partition(|need| splitter.measures.contains_key(need));
         let known: Vec<&Inst> = known.iter().rev().collect();
         let chosen = splitter.chosen_again(id, &known);
         let may_repeat = |inst: &&&Inst| {
             splitter.may_repeat(id, inst) || inst.results.iter().any(|result| chosen.contains(result))
         };
         let cheap: Vec<Inst> = known.iter().filter(may_repeat).map(|&inst| inst.clone()).collect();
+        let counter = round.map(|(k, _)| k);
+        let (stored, again) = splitter.kept_or_again(id, counter, &needs, &cheap, &chosen);
         let mut plan = Plan {
-            stored: Vec::new(),
-            again: Vec::new(),
+            stored,
+            again,
+            measures: Vec::new(),
             round,
             id,
-            needs,
             cheap,
             prefix: Vec::new(),
             places: Vec::new(),
         };
-        plan.decide(splitter);
+        measured.into_iter().for_each(|length| plan.require(splitter, length));
         plan
     }
 
-    /// Chooses between keeping and computing again. Either every need is kept unless it is cheap to make from
-    /// the others, or, where that is less, what the cheap needs are made from is kept instead of them.
-    fn decide(&mut self, splitter: &Splitter<'_>) {
+    /// Makes an integer of the block available, too, with which a kept array is found: computed again if that
+    /// takes nothing that is not there, else kept.
+    fn require(&mut self, splitter: &Splitter<'_>, value: Value) {
+        let is_again =
+            |plan: &Plan, value: Value| plan.again.iter().any(|&at| plan.cheap[at].results.contains(&value));
+        let round = self.round.map(|(k, _)| k);
+        let is_there = |plan: &Plan, value: Value| {
+            splitter.owner.get(&value) != Some(&plan.id)
+                || Some(value) == round
+                || plan.stored.contains(&value)
+                || plan.measures.iter().any(|inst| inst.results.contains(&value))
+                || is_again(plan, value)
+        };
+        if is_there(self, value) {
+            return;
+        }
+        if let Some(inst) = splitter.measures.get(&value) {
+            inst.args.iter().for_each(|&arg| self.require(splitter, arg));
+            self.measures.push(inst.clone());
+            return;
+        }
         let by_result: FastMap<Value, usize> =
             self.cheap.iter().enumerate().map(|(at, inst)| (inst.results[0], at)).collect();
-        let round = self.round.map(|(k, _)| k);
-        let mut dear: Vec<Value> =
-            self.needs.iter().copied().filter(|need| !by_result.contains_key(need)).collect();
-        dear.retain(|value| Some(*value) != round);
-        let mut wanted: Vec<usize> =
-            self.needs.iter().filter_map(|need| by_result.get(need).copied()).collect();
-        wanted.sort_unstable();
-
-        let (mut roots, mut again) = (Chosen::from(dear.clone()), FastSet::default());
-        let id = self.id;
-        // How many operations may be repeated to get one value back.
-        let storage = &splitter.shared.storage;
-        let longest = match storage.recompute {
-            _ if !storage.choices.is_empty() => 256,
-            Recompute::Nothing | Recompute::Cheap => 8,
-            Recompute::Elementwise => 32,
-            Recompute::Anything => 256,
-        };
-        let is_outside = |value: Value| splitter.owner.get(&value) != Some(&id) || Some(value) == round;
-        let from_roots = wanted.iter().all(|&at| {
-            let mut needed = Vec::new();
-            let mut leaf = |value: Value| {
-                if !is_outside(value) && !by_result.contains_key(&value) {
-                    roots.push(value);
-                }
-                !by_result.contains_key(&value) || is_outside(value)
-            };
-            let reached = reach(&self.cheap, &by_result, at, &mut needed, longest, &mut leaf);
-            again.extend(needed);
-            reached
+        let mut needed = Vec::new();
+        let reached = by_result.get(&value).is_some_and(|&at| {
+            let mut at_hand = |value: Value| is_there(self, value);
+            reach(&self.cheap, &by_result, at, &mut needed, &mut at_hand)
         });
-        let (mut kept, mut also) = (Chosen::from(dear), FastSet::default());
-        for &at in &wanted {
-            let mut needed = Vec::new();
-            let mut at_hand = |value: Value| is_outside(value) || kept.contains(&value);
-            if reach(&self.cheap, &by_result, at, &mut needed, longest, &mut at_hand) {
-                also.extend(needed);
-            } else {
-                kept.push(self.cheap[at].results[0]);
-            }
+        if reached {
+            self.again.extend(needed);
+            self.again.sort_unstable();
+            self.again.dedup();
+        } else {
+            self.stored.push(value);
         }
-        // An array counts for many numbers.
-        let weight = |values: &[Value]| -> usize {
-            values.iter().map(|&value| if splitter.b.ty(value).rank > 0 { 1000 } else { 1 }).sum()
-        };
-        if from_roots && weight(&roots.order) <= weight(&kept.order) {
-            (kept, also) = (roots, again);
-        }
-        let mut again: Vec<usize> = also.into_iter().collect();
-        again.sort_unstable();
-        self.again = again
-            .into_iter()
-            .map(|at| self.cheap[at].clone())
-            .filter(|inst| !kept.contains(&inst.results[0]))
-            .collect();
-        self.stored = kept.order;
     }
 
     /// Logs for the stored values of a loop body; the known half pushes, the linear half reads at `flat`.
@@ -185,21 +139,19 @@ impl Plan {
         let arrays: Vec<Value> =
             self.stored.iter().copied().filter(|&value| splitter.b.ty(value).rank > 0).collect();
         let mut places = Vec::new();
-        let mut there: FastSet<Value> = self.stored.iter().copied().collect();
-        there.extend(self.again.iter().map(|inst| inst.results[0]));
         for &array in &arrays {
             let rank = splitter.b.ty(array).rank;
             let lengths: Vec<Value> = (0..rank).map(|axis| splitter.length(array, axis)).collect();
-            let fixed = regular && lengths.iter().all(|length| splitter.depth.get(length) == Some(&0));
+            // Literals belong to no block.
+            let fixed = regular
+                && lengths.iter().all(|length| splitter.depth.get(length).is_none_or(|depth| *depth == 0));
             let position = (!fixed).then(|| {
                 let position = splitter.b.fresh(Type::INT);
                 splitter.own(position);
                 position
             });
             for further in lengths.iter().copied().chain(position) {
-                if splitter.owner.get(&further) == Some(&self.id) && there.insert(further) {
-                    self.stored.push(further);
-                }
+                self.require(splitter, further);
             }
             places.push((array, lengths, position));
         }
@@ -274,7 +226,8 @@ impl Plan {
         // Lengths may be computed again, so scalars come before the kept arrays that need them, except for
         // those made from arrays.
         let mut after_arrays: FastSet<Value> = self.places.iter().map(|place| place.array).collect();
-        let (scalars, arrays): (Vec<Inst>, Vec<Inst>) = self.again.into_iter().partition(|inst| {
+        let again = self.again.into_iter().map(|at| self.cheap[at].clone());
+        let (scalars, arrays): (Vec<Inst>, Vec<Inst>) = again.partition(|inst| {
             let is_late = splitter.b.ty(inst.results[0]).rank > 0
                 || inst.args.iter().any(|arg| after_arrays.contains(arg));
             if is_late {
@@ -288,7 +241,7 @@ impl Plan {
             available.insert(inst.results[0], result);
             splitter.b.push(Inst { args, results: smallvec![result], ..inst });
         };
-        for inst in scalars {
+        for inst in scalars.into_iter().chain(self.measures) {
             repeat(splitter, &mut available, inst);
         }
         for place in self.places {
@@ -330,6 +283,9 @@ impl Plan {
     }
 }
 
+/// How many operations are repeated for one length or position.
+const MAX_REPEATED: usize = 32;
+
 /// Whether instruction `at` can be repeated from what is at hand; `needed` collects the instructions to
 /// repeat.
 fn reach(
@@ -337,21 +293,18 @@ fn reach(
     by_result: &FastMap<Value, usize>,
     at: usize,
     needed: &mut Vec<usize>,
-    budget: usize,
     at_hand: &mut dyn FnMut(Value) -> bool,
 ) -> bool {
     if needed.contains(&at) {
         return true;
     }
-    if needed.len() >= budget {
+    if needed.len() >= MAX_REPEATED {
         return false;
     }
     needed.push(at);
     cheap[at].args.iter().all(|&arg| {
         at_hand(arg)
-            || by_result
-                .get(&arg)
-                .is_some_and(|&other| reach(cheap, by_result, other, needed, budget, at_hand))
+            || by_result.get(&arg).is_some_and(|&other| reach(cheap, by_result, other, needed, at_hand))
     })
 }
 
@@ -359,73 +312,5 @@ impl Splitter<'_> {
     /// The format in which an array is kept, if not its own.
     pub(crate) fn narrow(&self, array: Value) -> Option<Narrow> {
         self.shared.storage.narrow_for(self.b.name_of(array).as_deref(), self.b.ty(array))
-    }
-
-    /// Whether an instruction of the block `id` may be repeated in the linear half.
-    pub(crate) fn may_repeat(&self, id: u32, inst: &Inst) -> bool {
-        let storage = &self.shared.storage;
-        let named = inst.results.first().and_then(|&result| self.b.name_of(result));
-        match named.and_then(|name| storage.choices.get(&*name)) {
-            Some(Choice::Keep) => false,
-            Some(Choice::Recompute) => self.effort(id, inst).is_some(),
-            Some(Choice::Narrow(_)) | None => {
-                self.effort(id, inst).is_some_and(|effort| effort <= storage.recompute)
-            }
-        }
-    }
-
-    /// The results of a block's instructions, given in order, that are to be computed again because of a
-    /// choice by name: those of the variable, and the unnamed ones that it is made from or that are made from
-    /// it, partials for instance.
-    pub(crate) fn chosen_again(&self, id: u32, insts: &[&Inst]) -> FastSet<Value> {
-        let storage = &self.shared.storage;
-        let mut chosen = FastSet::default();
-        if !storage.choices.values().any(|choice| *choice == Choice::Recompute) {
-            return chosen;
-        }
-        let choice = |inst: &Inst| {
-            let name = inst.results.first().and_then(|&result| self.b.name_of(result))?;
-            Some(storage.choices.get(&*name).copied())
-        };
-        let may = |inst: &Inst| self.effort(id, inst).is_some();
-        for inst in insts.iter().filter(|inst| may(inst)) {
-            let from_chosen = choice(inst).is_none() && inst.args.iter().any(|arg| chosen.contains(arg));
-            if from_chosen || choice(inst) == Some(Some(Choice::Recompute)) {
-                chosen.extend(&inst.results);
-            }
-        }
-        let mut wanted: FastSet<Value> = FastSet::default();
-        for inst in insts.iter().rev().filter(|inst| may(inst)) {
-            let is_operand =
-                choice(inst).is_none() && inst.results.iter().any(|result| wanted.contains(result));
-            if is_operand {
-                chosen.extend(&inst.results);
-            }
-            if inst.results.iter().any(|result| chosen.contains(result)) {
-                wanted.extend(&inst.args);
-            }
-        }
-        chosen
-    }
-
-    /// How much must be allowed for an instruction to be repeated; nothing if it cannot be.
-    fn effort(&self, id: u32, inst: &Inst) -> Option<Recompute> {
-        // An array from outside that nothing changes can be looked at again.
-        let stays = |array: &Value| {
-            self.owner.get(array).is_some_and(|owner| *owner != id) && !self.consumed.contains(array)
-        };
-        // Lengths must be there before the arrays that have them.
-        let is_real = inst.results.iter().all(|&result| self.b.ty(result).is_real());
-        let effort = match &inst.op {
-            Op::Dim(_) if !stays(&inst.args[0]) => None,
-            Op::Read(axes) if stays(&inst.args[0]) => {
-                let one = axes.iter().all(|axis| *axis == Axis::At);
-                Some(if one { Recompute::Cheap } else { Recompute::Elementwise })
-            }
-            // A part of an array that is computed again, or of one that is kept.
-            Op::Read(_) if self.consumed.contains(&inst.args[0]) => None,
-            op => op.facts().again,
-        };
-        effort.filter(|&effort| is_real || effort <= Recompute::Cheap)
     }
 }

@@ -20,10 +20,10 @@
 
 use crate::builder::FunctionBuilder;
 use crate::fast::{FastMap, FastSet, Marks, Table};
-use crate::op::{Axis, FuncId, Kind, Op};
+use crate::op::{Axis, FuncId, Kind, Op, Recompute};
+use crate::passes::shape::Shapes;
 use crate::program::{Block, Function, Inst, Value, Values};
 use crate::transform::activity::{active, useful};
-use crate::transform::shape::Shapes;
 use crate::transform::storage::Storage;
 use crate::transform::tangent::Differentiator;
 use crate::transform::zero;
@@ -90,10 +90,14 @@ pub(crate) struct Splitter<'a> {
     pub(crate) lengths: FastMap<(Value, u8), Value>,
     /// Known instructions to put right after the definition of a value.
     pub(crate) after: FastMap<Value, Vec<Inst>>,
-    /// What defines a linear array, blocks left out.
+    /// Integers in `after` that the linear half can compute, too.
+    pub(crate) measures: FastMap<Value, Inst>,
+    /// What defines a linear array, blocks left out, or a known concatenation.
     pub(crate) definitions: FastMap<Value, Inst>,
-    /// The block that defines a known value, and how many loops are around it.
+    /// The block that defines a known value.
     pub(crate) owner: Table<u32>,
+    /// In how many loops a known value can change: those around it, or for integers those around what it is
+    /// made from.
     pub(crate) depth: Table<u32>,
     /// Arrays that something overwrites.
     pub(crate) consumed: FastSet<Value>,
@@ -120,7 +124,10 @@ impl<'a> Splitter<'a> {
             function.body.results.iter().copied().filter(|result| linear.contains(result)).collect();
         let (mut consumed, mut definitions) = (FastSet::default(), FastMap::default());
         function.body.for_each_inst(&mut |inst| {
-            let is_array = |result: &&Value| function.ty(**result).rank > 0 && linear.contains(result);
+            let is_concatenation = matches!(inst.op, Op::Concat(_));
+            let is_array = |result: &&Value| {
+                function.ty(**result).rank > 0 && (is_concatenation || linear.contains(result))
+            };
             for &result in inst.results.iter().filter(is_array) {
                 let Inst { op, args, results, span, .. } = inst;
                 definitions.insert(result, Inst::new(op.clone(), args.clone(), results.clone(), *span));
@@ -143,6 +150,7 @@ impl<'a> Splitter<'a> {
             shapes: Shapes::of(function),
             lengths: FastMap::default(),
             after: FastMap::default(),
+            measures: FastMap::default(),
             definitions,
             owner: Table::default(),
             depth: Table::default(),
@@ -225,7 +233,25 @@ impl<'a> Splitter<'a> {
                 self.own(value);
             }
         }
+        for inst in &block.insts {
+            if let Some(depth) = self.depth_of_integer(inst) {
+                self.depth.insert(inst.results[0], depth);
+            }
+        }
         outer
+    }
+
+    /// In how many loops the result of integer arithmetic can change.
+    pub(crate) fn depth_of_integer(&self, inst: &Inst) -> Option<u32> {
+        let is_whole = inst.op.facts().again == Some(Recompute::Nothing)
+            && inst.results.iter().all(|&result| self.b.ty(result) == Type::INT);
+        if !is_whole {
+            return None;
+        }
+        inst.args
+            .iter()
+            .map(|arg| self.depth.get(arg).copied())
+            .try_fold(0, |most, depth| Some(most.max(depth?)))
     }
 
     /// Puts the collected known instructions in order, with what belongs after certain values.
@@ -337,7 +363,13 @@ impl<'a> Splitter<'a> {
 
     /// The known part of an instruction, if it has one.
     pub(crate) fn strip(&mut self, inst: &Inst) -> Option<Inst> {
-        if !inst.results.iter().any(|result| self.linear.contains(result)) {
+        // A call may take linear values and give none, as where a function only rounds what it takes; so may
+        // what is inside of a block.
+        let takes_linear = match inst.op {
+            Op::Call(_) => inst.args.iter().any(|arg| self.linear.contains(arg)),
+            _ => !inst.blocks.is_empty(),
+        };
+        if !takes_linear && !inst.results.iter().any(|result| self.linear.contains(result)) {
             return Some(inst.clone());
         }
         let keep = |this: &Self, values: &[Value], by: &[Value]| -> Vec<Value> {
@@ -401,7 +433,7 @@ impl<'a> Splitter<'a> {
             }
             _ => return None,
         };
-        (!stripped.results.is_empty()).then_some(stripped)
+        (inst.results.is_empty() || !stripped.results.is_empty()).then_some(stripped)
     }
 
     /// The known part of a block; parameters and results as they were.

@@ -17,6 +17,7 @@ use palinode_core::rules::Row;
 use crate::builder::FunctionBuilder;
 use crate::fast::{FastMap, Marks, Table};
 use crate::op::{Comparison, FuncId, Literal, Op, Reduction, Rule};
+use crate::passes::cse;
 use crate::program::{Block, Function, Inst, Value};
 use crate::transform::activity::{Swept, active, carried, swept};
 use crate::transform::symbol::{Partial, partial};
@@ -91,7 +92,7 @@ impl Differentiator {
         self.functions.push(placeholder);
         self.versions.insert((callee, wrt.to_vec()), id);
         let positions: Vec<usize> = (0..wrt.len()).filter(|&at| wrt[at]).collect();
-        let Tangents { mut function, results, primal, .. } = self.tangents(&original, &positions);
+        let Tangents { mut function, params, results, primal } = self.tangents(&original, &positions);
         function.name = name;
         let mut builder = FunctionBuilder::resume(function);
         let mut all = original.body.results.clone();
@@ -100,10 +101,31 @@ impl Differentiator {
                 all.push(tangent.unwrap_or_else(|| zeros_like(&mut builder, result)));
             }
         }
-        let (function, _) = builder.finish(&all);
-        self.pairs.insert(id, primal);
+        let (mut function, _) = builder.finish(&all);
+        let mut pairs = primal;
+        self.share_known(&mut function, &params, &mut pairs);
+        self.pairs.insert(id, pairs);
         self.functions[id.index()] = function;
         id
+    }
+
+    /// In tangent code, what does not depend on the tangent arguments `params` is computed once: a partial
+    /// often repeats what its operation, or another one, has computed, and reverse mode should not keep both.
+    /// What is linear stays as it is, so that cotangents are added in the same order. Variables of different
+    /// names stay apart: each may have its own [`crate::transform::Choice`].
+    pub(crate) fn share_known(
+        &self,
+        function: &mut Function,
+        params: &[Value],
+        primal: &mut FastMap<Value, Value>,
+    ) {
+        let linear = active(&self.functions, function, params);
+        let stands = cse::share(function, &|function, known, other| {
+            let names = (function.name_of(known), function.name_of(other));
+            let are_apart = matches!(names, (Some(a), Some(b)) if a != b);
+            !are_apart && !linear.contains(&other)
+        });
+        primal.values_mut().for_each(|value| *value = stands[value.index()]);
     }
 }
 

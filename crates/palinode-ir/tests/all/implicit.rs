@@ -77,6 +77,38 @@ fn square_roots_have_all_derivatives() {
     }
 }
 
+/// An equation that only rounds what it is differentiated by: its rule takes tangents and gives a constant
+/// zero. (The known half once kept the call with its tangents, which nothing defined there.)
+#[test]
+fn an_equation_that_only_rounds_has_no_slope() {
+    let cases = [
+        ("0.3 * floor(p)", 0.9),
+        ("0.3 * real(argmax([q, p, 0.5]))", 0.3),
+        ("0.3 * real(count([p, q] > 1.9)) + 0.5 * x", 1.2),
+        ("if p > q then 1.0 else 2.0", 1.0),
+        ("stop_gradient(0.4 * p)", 1.24),
+    ];
+    for (equation, solution) in cases {
+        for around in ["fixed_point x { x = E }", "for k in 0..2 { if q > k { fixed_point x { x = E } } }"] {
+            let source = format!(
+                "param p = 3.1\nparam q = 2\nvar x = 0.1\n{}\nloss l = x * q + p * q",
+                around.replace('E', equation)
+            );
+            let program = compiled(&source);
+            let found = gradient(&program, &reals(&[3.1, 2.0])).unwrap();
+            near(real(&found[0]), 2.0 * solution + 6.2, 1e-11);
+            assert_eq!(real(&found[1]), 2.0, "{source}");
+            near(real(&found[2]), solution + 3.1, 1e-11);
+            let hessian = run(&transform::hessian(&program, &[0, 1]).unwrap(), &reals(&[3.1, 2.0])).unwrap();
+            assert_eq!(hessian.iter().flat_map(list).collect::<Vec<_>>(), [0.0, 1.0, 1.0, 0.0], "{source}");
+            let split = transform::linearize(&program, &[0, 1]).unwrap();
+            let kept = run(&split.primal, &reals(&[3.1, 2.0])).unwrap().split_off(1);
+            let forward = run(&split.linear, &[kept, reals(&[1.0, 10.0])].concat()).unwrap();
+            near(real(&forward[0]), real(&found[1]) + 10.0 * real(&found[2]), 1e-11);
+        }
+    }
+}
+
 #[test]
 fn a_linear_fixed_point_has_the_exact_adjoint() {
     // x = A x + b, loss = c x: w of (I - A^T) w = c is the gradient by b, w x^T that by A.

@@ -17,6 +17,7 @@ mod passes_random;
 mod peak;
 mod plan;
 mod plan_hard;
+mod planted_liveness;
 mod planted_transforms;
 mod posits;
 mod random;

@@ -283,6 +283,18 @@ fn planted() -> Vec<(&'static str, Wrong)> {
                 true
             })
         }),
+        ("counted: something is pushed twice", |block| {
+            spoil(block, |inst| inst.op == Op::Push, |inst| inst.args.push(inst.args[1]))
+        }),
+        ("logs: the entries in the other order", |block| {
+            let is_log = |inst: &Inst| inst.op == Op::Push;
+            first(block, &mut |inst| {
+                let logs = inst.blocks.iter().any(|block| block.insts.iter().any(is_log));
+                let Op::For { descending, .. } = &mut inst.op else { return false };
+                *descending ^= logs;
+                logs
+            })
+        }),
         ("fuse: min for add", |block| {
             spoil(block, |inst| inst.op == rule("add"), |inst| inst.op = rule("min"))
         }),

@@ -7,6 +7,7 @@
 //! distance to that number is taken in double-double, where the subtraction is exact, before anything is cut.
 
 use super::{DoubleDouble, constants};
+use crate::elementary as plain;
 use crate::exact::{ExactDot, ExactSum};
 use crate::scalar::{Accumulator, Constant, Scalar};
 use crate::special::{self, DOUBLE_DOUBLE_SERIES};
@@ -75,7 +76,7 @@ impl DoubleDouble {
     fn positive_power(self, exponent: Self) -> Self {
         let logarithm = exponent.to_wide() * self.ln_wide();
         match logarithm.to_f64() {
-            large if large.abs() > EXP_LIMIT => large.exp().into(),
+            large if large.abs() > EXP_LIMIT => plain::exp(large).into(),
             _ => logarithm.exp().into(),
         }
     }
@@ -246,7 +247,7 @@ impl Scalar for DoubleDouble {
             return Self::one();
         }
         if !self.is_ordinary() {
-            return self.hi.powf(n.into()).into();
+            return plain::powf(self.hi, n.into()).into();
         }
         let magnitude = self.to_wide().power(n.unsigned_abs());
         if n < 0 { magnitude.recip().into() } else { magnitude.into() }
@@ -277,7 +278,7 @@ impl Scalar for DoubleDouble {
         let magnitude = if self.is_ordinary() && exponent.is_ordinary() {
             size.positive_power(exponent)
         } else {
-            size.hi.powf(exponent.hi).into()
+            plain::powf(size.hi, exponent.hi).into()
         };
         let negative = self.hi.is_sign_negative() && exponent.hi.is_finite() && exponent.is_odd_integer();
         if negative { -magnitude } else { magnitude }
@@ -287,23 +288,23 @@ impl Scalar for DoubleDouble {
         self.square_root()
     }
     fn cbrt(self) -> Self {
-        self.through(f64::cbrt, Wide::cbrt)
+        self.through(plain::cbrt, Wide::cbrt)
     }
     fn hypot(self, other: Self) -> Self {
         if !self.hi.is_finite() || !other.hi.is_finite() {
-            return self.hi.hypot(other.hi).into();
+            return plain::hypot(self.hi, other.hi).into();
         }
         (self.to_wide().square() + other.to_wide().square()).sqrt().into()
     }
 
     fn exp(self) -> Self {
-        self.through_limited(f64::exp, Wide::exp)
+        self.through_limited(plain::exp, Wide::exp)
     }
     fn exp2(self) -> Self {
         /// Overflow or underflow is certain from here on.
         const LIMIT: f64 = 1200.0;
         if self.hi.abs() > LIMIT || self.hi.is_nan() {
-            return self.hi.exp2().into();
+            return plain::exp2(self.hi).into();
         }
         // Splitting off the integer keeps powers of two exact.
         let whole = self.round();
@@ -311,32 +312,32 @@ impl Scalar for DoubleDouble {
         fraction.exp().scaled(whole.hi as i64).into()
     }
     fn exp_m1(self) -> Self {
-        self.through_limited(f64::exp_m1, Wide::exp_m1)
+        self.through_limited(plain::exp_m1, Wide::exp_m1)
     }
     fn ln(self) -> Self {
-        self.logarithm(f64::ln, |ln| ln)
+        self.logarithm(plain::ln, |ln| ln)
     }
     fn ln_1p(self) -> Self {
         if self.hi <= -0.5 {
             return (self + 1.0).ln();
         }
-        self.through(f64::ln_1p, Wide::ln_1p)
+        self.through(plain::ln_1p, Wide::ln_1p)
     }
     fn log2(self) -> Self {
-        self.logarithm(f64::log2, |ln| ln.over(LN_2))
+        self.logarithm(plain::log2, |ln| ln.over(LN_2))
     }
     fn log10(self) -> Self {
-        self.logarithm(f64::log10, |ln| ln.over(LN_10))
+        self.logarithm(plain::log10, |ln| ln.over(LN_10))
     }
 
     fn sin(self) -> Self {
-        self.through(f64::sin, |_| self.sin_cos_wide().0)
+        self.through(plain::sin, |_| self.sin_cos_wide().0)
     }
     fn cos(self) -> Self {
-        self.through(f64::cos, |_| self.sin_cos_wide().1)
+        self.through(plain::cos, |_| self.sin_cos_wide().1)
     }
     fn tan(self) -> Self {
-        self.through(f64::tan, |_| {
+        self.through(plain::tan, |_| {
             let (sin, cos) = self.sin_cos_wide();
             sin.over(cos)
         })
@@ -345,7 +346,7 @@ impl Scalar for DoubleDouble {
         if self.abs_value() > Self::one() {
             return f64::NAN.into();
         }
-        self.through(f64::asin, |x| x.atan2(self.cathetus()))
+        self.through(plain::asin, |x| x.atan2(self.cathetus()))
     }
     fn acos(self) -> Self {
         if self.abs_value() > Self::one() || self.hi.is_nan() {
@@ -357,21 +358,21 @@ impl Scalar for DoubleDouble {
         if self.hi.is_infinite() {
             return (Self::constant(Constant::Pi) * 0.5).copysign(self);
         }
-        self.through(f64::atan, |x| x.atan2(Wide::ONE))
+        self.through(plain::atan, |x| x.atan2(Wide::ONE))
     }
     fn atan2(self, x: Self) -> Self {
         if self.is_ordinary() && x.is_ordinary() {
             return self.to_wide().atan2(x.to_wide()).into();
         }
         // The answer is 0 or a multiple of pi/4: take which one from f64 and the constant from here.
-        let eighths = (self.hi.atan2(x.hi) / core::f64::consts::FRAC_PI_4).round();
+        let eighths = (plain::atan2(self.hi, x.hi) / core::f64::consts::FRAC_PI_4).round();
         if eighths == 0.0 {
-            return self.hi.atan2(x.hi).into();
+            return plain::atan2(self.hi, x.hi).into();
         }
         Self::constant(Constant::Pi) * (eighths * 0.25)
     }
     fn sinh(self) -> Self {
-        self.through_limited(f64::sinh, |x| {
+        self.through_limited(plain::sinh, |x| {
             // With m = e^|x| - 1: (m + m/(m+1)) / 2 keeps small results accurate.
             let m = x.abs().exp_m1();
             let result = (m + m.over(m + Wide::ONE)).scaled(-1);
@@ -379,19 +380,19 @@ impl Scalar for DoubleDouble {
         })
     }
     fn cosh(self) -> Self {
-        self.through_limited(f64::cosh, |x| {
+        self.through_limited(plain::cosh, |x| {
             let e = x.exp();
             (e + e.recip()).scaled(-1)
         })
     }
     fn tanh(self) -> Self {
-        self.through_limited(f64::tanh, |x| {
+        self.through_limited(plain::tanh, |x| {
             let m = x.scaled(1).exp_m1();
             m.over(m + Wide::ONE.scaled(1))
         })
     }
     fn asinh(self) -> Self {
-        self.through(f64::asinh, |x| {
+        self.through(plain::asinh, |x| {
             let size = x.abs();
             let square = size.square();
             let over = square.over(Wide::ONE + (Wide::ONE + square).sqrt());
@@ -403,7 +404,7 @@ impl Scalar for DoubleDouble {
         if self < Self::one() {
             return f64::NAN.into();
         }
-        self.through(f64::acosh, |_| {
+        self.through(plain::acosh, |_| {
             let t = self.minus_one();
             (t + (t * (t + Wide::ONE.scaled(1))).sqrt()).ln_1p()
         })
@@ -413,7 +414,7 @@ impl Scalar for DoubleDouble {
             let limit = if self.abs_value() == Self::one() { f64::INFINITY } else { f64::NAN };
             return Self::from(limit).copysign(self);
         }
-        self.through(f64::atanh, |x| {
+        self.through(plain::atanh, |x| {
             let ratio = x.abs().scaled(1).over(self.one_minus_magnitude());
             let result = ratio.ln_1p().scaled(-1);
             if x.negative { -result } else { result }
@@ -426,13 +427,13 @@ impl Scalar for DoubleDouble {
         if self.hi.abs() > SATURATED {
             return self.signum();
         }
-        self.through(libm::erf, |x| self.erf_wide(x))
+        self.through(plain::erf, |x| self.erf_wide(x))
     }
     fn erfc(self) -> Self {
         /// From here on the result underflows, or is 2.
         const SATURATED: f64 = 30.0;
         if self.hi.abs() > SATURATED || !self.is_ordinary() {
-            return libm::erfc(self.hi).into();
+            return plain::erfc(self.hi).into();
         }
         let x = self.to_wide();
         if self.hi < SERIES_OF_ERF_UP_TO {

@@ -8,7 +8,7 @@
 //! | elementary functions, `powi`, `powf`, `hypot`, `atan2`, `erf`, `erfc`, `lgamma` for `x > 0`, `logistic`, `softplus`, constants | correctly rounded (1) | within 0.5 + 2^-40 ulp (2) |
 //! | `polygamma`, `lgamma` for `x < 0` | as above, but next to a zero of the function the error is small against the terms that cancel | the same |
 //!
-//! (1) The result is taken from the platform's `f64` function where everything within 2^-45 of it rounds to
+//! (1) The result is taken from the `f64` function where everything within 2^-45 of it rounds to
 //! the same posit; otherwise, about once in 2^16 calls, from the double-double function, which errs by less
 //! than 2^-100. Functions of one argument are tested against mpmath at every argument of 8 and 16 bits, those
 //! of two at every pair of 8, all of them at a million arguments of 32 and of 64 bits, half of these next to
@@ -27,9 +27,8 @@ use super::{Posit, PositWidth};
 use crate::double_double::DoubleDouble;
 use crate::scalar::{Accumulator, Constant, Real, Scalar};
 
-/// What functions of the platform may be off by, relatively: 128 units in the last place, far more than any
-/// is.
-const PLATFORM: f64 = 1.0 / (1u64 << 45) as f64;
+/// What functions of `f64` may be off by, relatively: 128 units in the last place, far more than any is.
+const MARGIN: f64 = 1.0 / (1u64 << 45) as f64;
 
 /// Below this slope an angle is the slope but for less than 2^-81 of it.
 const TINY: f64 = 1.0 / (1u64 << 40) as f64;
@@ -54,7 +53,7 @@ impl<W: PositWidth> Posit<W> {
         if !near.is_finite() || near == 0.0 {
             return None;
         }
-        let (below, above) = (Self::from_f64(near - near * PLATFORM), Self::from_f64(near + near * PLATFORM));
+        let (below, above) = (Self::from_f64(near - near * MARGIN), Self::from_f64(near + near * MARGIN));
         (below == above).then_some(below)
     }
 
@@ -282,9 +281,10 @@ impl<W: PositWidth> Scalar for Posit<W> {
             return Self::NAR;
         }
         let size = self.abs();
-        let magnitude = Self::surely(|| size.to_f64().powf(exponent.to_f64())).unwrap_or_else(|| {
-            Self::saturated(size.to_double_double().powf(exponent.to_double_double()), false)
-        });
+        let magnitude =
+            Self::surely(|| Scalar::powf(size.to_f64(), exponent.to_f64())).unwrap_or_else(|| {
+                Self::saturated(size.to_double_double().powf(exponent.to_double_double()), false)
+            });
         if self.is_negative() && exponent.is_odd_integer() { -magnitude } else { magnitude }
     }
     fn sqrt(self) -> Self {

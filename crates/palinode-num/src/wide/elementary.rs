@@ -8,6 +8,7 @@
 
 use super::Wide;
 use super::constants::{INVERSE_FACTORIALS, LN_2, ONE_THIRD, PI};
+use crate::elementary as plain;
 
 /// Below this exponent a function with slope 1 at 0 equals its argument to all bits.
 const NEGLIGIBLE: i64 = -200;
@@ -39,7 +40,7 @@ impl Wide {
         let third_exponent = self.exponent.div_euclid(3);
         let unit = self.scaled(-3 * third_exponent);
         // Two Newton steps: 53 -> 105 -> more than 192 bits.
-        let mut root = Self::from_f64(unit.to_f64().cbrt());
+        let mut root = Self::from_f64(plain::cbrt(unit.to_f64()));
         for _ in 0..2 {
             let square = root.square();
             root = root - (square * root - unit).over(square) * ONE_THIRD;
@@ -85,7 +86,7 @@ impl Wide {
         if self.exponent >= 0 {
             return (self + Self::ONE).ln();
         }
-        let guess = Self::from_f64(self.to_f64().ln_1p());
+        let guess = Self::from_f64(plain::ln_1p(self.to_f64()));
         // ln((1 + x) / e^guess) = 2 atanh(z) with z about 2^-53: two terms leave z^5.
         let m = guess.exp_m1();
         let z = (self - m).over(self + m + Self::ONE.scaled(1));
@@ -135,7 +136,7 @@ fn acute_angle(opposite: Wide, adjacent: Wide) -> Wide {
     if ratio.exponent < NEGLIGIBLE || ratio.is_zero() {
         return ratio;
     }
-    let guess = Wide::from_f64(ratio.to_f64().atan());
+    let guess = Wide::from_f64(plain::atan(ratio.to_f64()));
     let (sin, cos) = guess.sin_cos_reduced();
     // The tangent of what the guess lacks is about 2^-53: two terms of its series leave z^5.
     let z = (ratio * cos - sin).over(cos + ratio * sin);

@@ -2,6 +2,7 @@
 
 mod apply;
 mod arithmetic;
+mod elementary;
 mod exact;
 mod identities;
 mod posit;

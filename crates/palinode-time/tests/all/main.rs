@@ -10,6 +10,7 @@ mod implicit;
 mod implicit_errors;
 mod implicit_orders;
 mod implicit_step;
+mod macros;
 mod models;
 #[cfg(feature = "ir")]
 mod program_step;

@@ -10,9 +10,9 @@
 //! This is the only place where simplification changes a bit of a result, and the results differ only in that
 //! sign (unless derivative code divides by it, which it does not).
 //!
-//! Integers: sums and differences with literals are collected (`(k + 1) - k` is 1), `k * 1`, `k * 0` and so
-//! on. Truth values: the usual ones. Choices: `select` of one thing, of a choice by the same condition, by a
-//! negated condition; a branch that only picks scalars is a `select`.
+//! Integers: sums of products are collected (`(k + 1) - k` is 1, `3 h - 2 h` is `h`), `k * 1`, `k * 0`, the
+//! larger of 0 and a length, and so on. Truth values: the usual ones. Choices: `select` of one thing, of a
+//! choice by the same condition, by a negated condition; a branch that only picks scalars is a `select`.
 //!
 //! Arrays: reads of what was just written, of fills and of `iota`; a write of what is there, or over a write;
 //! reshapes of reshapes, permutations of permutations, broadcasts of broadcasts; elementwise operations on
@@ -21,6 +21,7 @@
 
 mod access;
 mod array;
+mod integer;
 mod scalar;
 
 use super::each;
@@ -37,7 +38,7 @@ pub(super) fn identities_function(function: &mut Function) {
     rewrite(function, &mut Identities);
 }
 
-struct Identities;
+pub(super) struct Identities;
 
 impl Rules for Identities {
     fn enter(&mut self, w: &mut Writer<'_>, inst: &mut Inst) -> Enter {
@@ -53,7 +54,7 @@ impl Rules for Identities {
     fn apply(&mut self, w: &mut Writer<'_>, inst: &mut Inst) -> Option<Vec<Value>> {
         let one = match &inst.op {
             Op::Map(rule) => scalar::real(w, *rule, &inst.args, inst.results[0]),
-            Op::Int(op) => scalar::int(w, *op, &inst.args, inst.results[0]),
+            Op::Int(op) => integer::int(w, *op, &inst.args, inst.results[0]),
             Op::Compare(op) => scalar::compare(w, *op, &inst.args, inst.results[0]),
             Op::Logical(op) => scalar::logical(w, *op, &inst.args, inst.results[0]),
             Op::Select => scalar::select(w, inst),

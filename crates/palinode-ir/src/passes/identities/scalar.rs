@@ -5,8 +5,8 @@ use smallvec::smallvec;
 
 use palinode_core::rules::Row;
 
-use crate::op::{Comparison, IntOp, Literal, Logical, Op, Rule};
-use crate::passes::facts::{int as int_of, is_strong, real as real_of, truth, zero_has_no_sign};
+use crate::op::{Comparison, Literal, Logical, Op, Rule};
+use crate::passes::facts::{is_strong, real as real_of, truth, zero_has_no_sign};
 use crate::passes::rewrite::Writer;
 use crate::program::{Inst, Value};
 use crate::types::{Elem, Type};
@@ -100,103 +100,6 @@ fn zero(w: &mut Writer<'_>, ty: Type, zero: Value, other: Value) -> Value {
     let array = if w.ty(other) == ty { other } else { zero };
     let lengths: Vec<Value> = (0..ty.rank).map(|axis| w.emit(Op::Dim(axis), vec![array])).collect();
     w.emit(Op::Broadcast(Vec::new()), [&[scalar], &lengths[..]].concat())
-}
-
-/// A value as something plus a literal.
-fn with_offset(w: &Writer<'_>, value: Value) -> (Value, i64) {
-    let (base, offset) = if let Some(args) = w.args_of(value, &Op::Int(IntOp::Add)) {
-        (args[0], int_of(w, args[1]))
-    } else if let Some(args) = w.args_of(value, &Op::Int(IntOp::Sub)) {
-        (args[0], int_of(w, args[1]).and_then(i64::checked_neg))
-    } else {
-        return (value, 0);
-    };
-    match offset {
-        Some(offset) if w.ty(base) == w.ty(value) => (base, offset),
-        Some(_) | None => (value, 0),
-    }
-}
-
-fn plus_literal(w: &mut Writer<'_>, base: Value, offset: i64) -> Value {
-    // `i64::MIN` cannot be turned round.
-    let (op, offset) =
-        if offset < 0 && offset != i64::MIN { (IntOp::Sub, -offset) } else { (IntOp::Add, offset) };
-    let literal = w.constant(Literal::Int(offset));
-    w.emit(Op::Int(op), vec![base, literal])
-}
-
-pub(super) fn int(w: &mut Writer<'_>, op: IntOp, args: &[Value], result: Value) -> Option<Value> {
-    let ty = w.ty(result);
-    let (a, b) = (args[0], args[1]);
-    let (left, right) = (int_of(w, a), int_of(w, b));
-    let fits = |w: &Writer<'_>, x: Value| w.ty(x) == ty;
-    let literal = |w: &mut Writer<'_>, number: i64| ty.is_scalar().then(|| w.constant(Literal::Int(number)));
-    match op {
-        IntOp::Add => {
-            if left == Some(0) && fits(w, b) {
-                return Some(b);
-            }
-            // Literals go to the right, where they are collected.
-            if left.is_some() && right.is_none() && fits(w, b) {
-                return Some(w.emit(Op::Int(IntOp::Add), vec![b, a]));
-            }
-            offset_by(w, a, right?, ty)
-        }
-        IntOp::Sub => {
-            if let Some(right) = right {
-                return offset_by(w, a, right.checked_neg()?, ty);
-            }
-            let ((x, c), (y, d)) = (with_offset(w, a), with_offset(w, b));
-            if x == y {
-                return literal(w, c.checked_sub(d)?);
-            }
-            // (x + y) - y, (x + y) - x.
-            let sum = w.args_of(a, &Op::Int(IntOp::Add)).map(<[Value]>::to_vec)?;
-            let rest = if sum[1] == b {
-                sum[0]
-            } else if sum[0] == b {
-                sum[1]
-            } else {
-                return None;
-            };
-            fits(w, rest).then_some(rest)
-        }
-        IntOp::Mul => {
-            for (x, number) in [(a, right), (b, left)] {
-                match number {
-                    Some(1) if fits(w, x) => return Some(x),
-                    Some(0) => return literal(w, 0),
-                    Some(_) | None => {}
-                }
-            }
-            None
-        }
-        IntOp::Div => (right == Some(1) && fits(w, a)).then_some(a),
-        IntOp::Rem => {
-            if right == Some(1) {
-                literal(w, 0)
-            } else {
-                None
-            }
-        }
-        IntOp::Min | IntOp::Max => (a == b).then_some(a),
-    }
-}
-
-/// `a + number`, with the literals inside `a` collected.
-fn offset_by(w: &mut Writer<'_>, a: Value, number: i64, ty: Type) -> Option<Value> {
-    if w.ty(a) != ty {
-        return None;
-    }
-    if number == 0 {
-        return Some(a);
-    }
-    let (base, offset) = with_offset(w, a);
-    if base == a {
-        return None;
-    }
-    let sum = offset.checked_add(number)?;
-    Some(if sum == 0 { base } else { plus_literal(w, base, sum) })
 }
 
 pub(super) fn compare(w: &mut Writer<'_>, op: Comparison, args: &[Value], result: Value) -> Option<Value> {

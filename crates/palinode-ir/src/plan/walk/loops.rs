@@ -14,9 +14,10 @@ use crate::liveness::InstMarks;
 use crate::op::FuncId;
 use crate::plan::buffers::mixed;
 use crate::plan::known::{Ints, Thing};
-use crate::plan::{Copied, Growth, PlanError, cost, join, steady};
+use crate::plan::{Copied, Growth, PlanError, join, steady};
 use crate::program::{Block, Inst, Value};
 use crate::types::Span;
+use crate::work;
 
 /// A loop of fewer rounds is walked as it is.
 const FEW_ROUNDS: u64 = 8;
@@ -98,7 +99,7 @@ impl<'p> Walk<'p> {
                 copies: if tries { self.copies.clone() } else { BTreeMap::new() },
             };
             self.state.ledger.trace = 0;
-            self.state.ledger.work += cost::ROUND;
+            self.state.ledger.work += work::ROUND;
             self.round(body, marks, &mut carried, at_most)?;
             let this = steady::Round::new(&shapes, &carried, self.ledger());
             round += 1;
@@ -201,7 +202,7 @@ impl<'p> Walk<'p> {
         let mut carried = self.fetch(&inst.args, &marks.dies);
         loop {
             self.spend(1)?;
-            self.state.ledger.work += cost::ROUND;
+            self.state.ledger.work += work::ROUND;
             for (&param, &thing) in head.params.iter().zip(&carried) {
                 self.set(param, thing);
             }

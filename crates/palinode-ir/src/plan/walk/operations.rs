@@ -10,9 +10,10 @@ use crate::op::{Axis, Op};
 use crate::plan::buffers::{Buffer, Shape, elements};
 use crate::plan::known::{Id, Ints, Thing};
 use crate::plan::sizes::result_shapes;
-use crate::plan::{Copied, PlanError, copies, cost, ints};
+use crate::plan::{Copied, PlanError, copies, ints};
 use crate::program::{Inst, Value};
 use crate::types::{Elem, Type};
+use crate::work;
 
 impl Walk<'_> {
     /// Any operation but loops, branches and calls.
@@ -23,7 +24,7 @@ impl Walk<'_> {
         let result = inst.results[0];
         let sizes: SmallVec<[u64; 4]> = inst.args.iter().map(|&arg| self.size(self.get(arg))).collect();
         if inst.args.iter().all(|&arg| ty(arg).is_scalar()) && ty(result).is_scalar() {
-            self.state.ledger.work += cost::work(inst, 1, &sizes);
+            self.state.ledger.work += work::work(inst, 1, &sizes);
             if matches!(inst.op, Op::Fused) {
                 return self.fused_scalars(inst);
             }
@@ -62,7 +63,7 @@ impl Walk<'_> {
         }
         self.drop_all(&args);
         let made = results.iter().map(|&thing| self.size(thing)).max().unwrap_or(1);
-        self.state.ledger.work += cost::work(inst, made, &sizes);
+        self.state.ledger.work += work::work(inst, made, &sizes);
         self.define(inst, &results);
         Ok(())
     }

@@ -22,10 +22,11 @@ use crate::op::{FuncId, Keep};
 use crate::plan::buffers::mixed;
 use crate::plan::known::Thing;
 use crate::plan::walk::{Walk, Walked};
-use crate::plan::{PlanError, Snapshots, cost, steady};
+use crate::plan::{PlanError, Snapshots, steady};
 use crate::program::{Block, Inst, Value};
 use crate::schedule::{advances, schedule};
 use crate::types::{Elem, Span};
+use crate::work;
 
 /// So many snapshots stand for all of a long sweep,
 const FEW_SLOTS: u64 = 2;
@@ -347,7 +348,7 @@ impl<'p> Walk<'p> {
         let lengths: Vec<_> = before.iter().map(|thing| thing.shape(self.ledger())).collect();
         let before: Vec<Option<u64>> = before.iter().map(|thing| self.birth_of(*thing)).collect();
         let (work, allocations) = (self.ledger().work, self.ledger().allocations);
-        self.state.ledger.work += cost::ROUND;
+        self.state.ledger.work += work::ROUND;
         self.block(block, marks)?;
         let next = self.fetch(&block.results, &marks.results_die);
         self.set_all(state, &next);
@@ -385,7 +386,7 @@ impl<'p> Walk<'p> {
             self.set(theirs, thing);
         }
         let (work, allocations) = (self.ledger().work, self.ledger().allocations);
-        self.state.ledger.work += cost::ROUND;
+        self.state.ledger.work += work::ROUND;
         self.block(block, marks)?;
         let next = self.fetch(&block.results, &marks.results_die);
         self.set_all(parts.cotangents, &next);

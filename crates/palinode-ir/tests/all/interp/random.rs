@@ -38,6 +38,12 @@ impl Plain {
         let Plain::Ints(x) = self else { panic!("{self:?} is not a list") };
         x.iter().map(|&at| at as usize).collect()
     }
+    fn len(&self) -> usize {
+        match self {
+            Plain::Ints(x) => x.len(),
+            x => x.vector().len(),
+        }
+    }
     /// An element; a number has as many as asked for.
     fn at(&self, at: usize) -> f64 {
         match self {
@@ -124,9 +130,34 @@ impl Walk<'_> {
                 Plain::Ints(x) => Plain::Vector(x.iter().map(|&x| x as f64).collect()),
                 x => Plain::Real(x.int() as f64),
             },
-            Op::Dim(_) => Plain::Int(args[0].vector().len() as i64),
+            Op::Dim(_) => Plain::Int(args[0].len() as i64),
             Op::Iota => Plain::Ints((0..args[0].int()).collect()),
-            Op::Broadcast(_) => Plain::Vector(vec![args[0].real(); args[1].int() as usize]),
+            Op::Broadcast(_) => match args[0] {
+                Plain::Int(x) => Plain::Ints(vec![x; args[1].int() as usize]),
+                ref x => Plain::Vector(vec![x.real(); args[1].int() as usize]),
+            },
+            Op::Push => match &args[0] {
+                Plain::Ints(log) => {
+                    let mut log = log.clone();
+                    for pushed in &args[1..] {
+                        match pushed {
+                            Plain::Ints(x) => log.extend(x),
+                            x => log.push(x.int()),
+                        }
+                    }
+                    Plain::Ints(log)
+                }
+                log => {
+                    let mut log = log.vector();
+                    for pushed in &args[1..] {
+                        match pushed {
+                            Plain::Vector(x) => log.extend(x),
+                            x => log.push(x.real()),
+                        }
+                    }
+                    Plain::Vector(log)
+                }
+            },
             Op::Select => args[if args[0].bool() { 1 } else { 2 }].clone(),
             Op::Read(axes) if axes[0] == Axis::List => {
                 Plain::Vector(args[1].places().into_iter().map(|at| args[0].at(at)).collect())

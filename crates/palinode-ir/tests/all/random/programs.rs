@@ -207,7 +207,8 @@ impl Maker {
             82..87 if self.depth < 3 => self.branch(),
             87..93 if self.depth < 3 => self.for_loop(),
             93..95 if self.depth < 3 => self.while_loop(),
-            95..100 if self.depth < 3 => self.two_loops(),
+            95..98 if self.depth < 3 => self.two_loops(),
+            98..100 if self.depth < 3 => self.logging_loop(),
             _ => vec![self.real()],
         }
     }
@@ -515,6 +516,69 @@ impl Maker {
         let descending = if self.random.chance(10) { !descending } else { descending };
         let second = self.array_loop(first, descending);
         vec![first, second]
+    }
+
+    /// A loop that keeps a log: of its counter, of something that it does not change, or of anything; in an
+    /// inner loop or not. Then its length and an entry. Integers are carried along that count something.
+    fn logging_loop(&mut self) -> Vec<Value> {
+        let of_reals = self.random.chance(40);
+        let ty = if of_reals { VECTOR } else { INTS };
+        let (none, one) = (self.b.int(0), self.b.int(1));
+        let zero = if of_reals { self.b.real(0.0) } else { none };
+        let start = if self.random.chance(20) { self.pick(ty) } else { self.b.fill(zero, &[none]) };
+        let rounds =
+            if self.random.chance(50) { self.length } else { self.b.int(1 + self.random.below(3) as i64) };
+        let carried = [ty, Type::INT];
+        let [outer, inner] = [self.random.chance(30), self.random.chance(30)];
+        let params = self.b.open(&[&[Type::INT], &carried[..]].concat());
+        // The log has a length of its own: nothing else may find it.
+        let results = self.inside(&[params[0], params[2]], 1, |this| {
+            let before = this.b.dim(params[1], 0);
+            this.open.push(before);
+            let mut log = params[1];
+            let mut count = params[2];
+            if this.random.chance(40) {
+                let more = this.b.int(1 + this.random.below(3) as i64);
+                let inside = this.b.open(&[&[Type::INT], &carried[..]].concat());
+                let results = this.inside(&[inside[0], inside[2]], 0, |this| {
+                    let at = this.b.dim(inside[1], 0);
+                    this.open.push(at);
+                    let entry = this.entry(of_reals, inside[0]);
+                    let log = this.b.emit(Op::Push, &[inside[1], entry]);
+                    vec![log, this.b.integer(IntOp::Add, inside[2], at)]
+                });
+                let block = this.b.close(&results);
+                let op = Op::For { descending: inner, keep: None };
+                let given = this.b.emit_blocks(op, &[more, log, count], vec![block], &carried);
+                (log, count) = (given[0], given[1]);
+            }
+            let entry = this.entry(of_reals, params[0]);
+            let mut pushed = vec![log, entry];
+            if this.random.chance(20) {
+                pushed.push(this.pick(ty));
+            }
+            let step = if this.random.chance(50) { one } else { this.pick(Type::INT) };
+            let op = if this.random.chance(20) { IntOp::Sub } else { IntOp::Add };
+            vec![this.b.emit(Op::Push, &pushed), this.b.integer(op, count, step)]
+        });
+        let block = self.b.close(&results);
+        let op = Op::For { descending: outer, keep: None };
+        let first = if self.random.chance(50) { none } else { self.pick(Type::INT) };
+        let given = self.b.emit_blocks(op, &[rounds, start, first], vec![block], &carried);
+        let size = self.b.dim(given[0], 0);
+        let at = self.emit(Op::Int(IntOp::Rem), &[Type::INT], &[size]);
+        let entry = self.b.index(given[0], &[at]);
+        vec![entry, size, given[1]]
+    }
+
+    /// What is pushed to a log.
+    fn entry(&mut self, of_reals: bool, counter: Value) -> Value {
+        match (self.random.below(3), of_reals) {
+            (0, true) => self.b.convert(Elem::F64, counter),
+            (0, false) => counter,
+            (_, true) => self.pick(Type::REAL),
+            (_, false) => self.pick(Type::INT),
+        }
     }
 
     fn array_loop(&mut self, from: Value, descending: bool) -> Value {

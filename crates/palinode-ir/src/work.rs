@@ -1,19 +1,20 @@
-//! About how much work an operation is, in additions. Plans compare it; nothing else depends on it.
+//! About how much work an operation is, in additions. Plans compare it, and reverse mode weighs it against
+//! the memory that it would save; nothing else depends on it.
 
 use palinode_core::rules::Row;
 
-use crate::op::{Kind, Linalg, Op};
+use crate::op::{Kind, Linalg, Op, Rule};
 use crate::program::Inst;
 
 /// The work of a round of a loop, besides what it computes: to count, to decide and to hand on.
-pub(super) const ROUND: f64 = 4.0;
+pub(crate) const ROUND: f64 = 4.0;
 
 /// The work of an operation that makes `made` elements from operands of these numbers of elements. Loops,
 /// branches and calls are not work themselves.
-pub(super) fn work(inst: &Inst, made: u64, operands: &[u64]) -> f64 {
+pub(crate) fn work(inst: &Inst, made: u64, operands: &[u64]) -> f64 {
     let (made, first) = (made as f64, operands.first().copied().unwrap_or(0) as f64);
     match &inst.op {
-        Op::Map(rule) => made * row(rule.row),
+        Op::Map(rule) => made * row(*rule),
         // (m k) (k n) / (m n) is k^2.
         Op::MatMul { .. } => {
             let second = operands.get(1).copied().unwrap_or(0) as f64;
@@ -43,8 +44,10 @@ pub(super) fn work(inst: &Inst, made: u64, operands: &[u64]) -> f64 {
     }
 }
 
-fn row(row: Row) -> f64 {
-    match row {
+fn row(rule: Rule) -> f64 {
+    match rule.row {
+        Row::Powi if (0..=4).contains(&rule.parameter) => 2.0,
+        Row::Powi if (-4..0).contains(&rule.parameter) => 7.0,
         Row::Add | Row::Subtract | Row::Multiply | Row::Negate | Row::Abs | Row::Min | Row::Max => 1.0,
         Row::StrongMul | Row::Signum | Row::Copysign | Row::Select | Row::Relu | Row::Clamp => 2.0,
         Row::Floor | Row::Ceil | Row::Round | Row::Trunc | Row::Fract | Row::MulAdd => 2.0,

@@ -1,6 +1,5 @@
 //! What the macros write, used.
 
-use nalgebra::{DMatrix, SMatrix, SVector};
 use palinode_core::{Passive, Plain as _, Real, Reals as _, Snapshot};
 use palinode_macros::{Plain, Reals, step};
 use palinode_time::{Number, PlainInput, Step};
@@ -59,12 +58,6 @@ struct Tree<S> {
 }
 
 #[derive(Reals, Debug, PartialEq)]
-struct Body<S> {
-    at: SVector<S, 3>,
-    inertia: DMatrix<S>,
-}
-
-#[derive(Reals, Debug, PartialEq)]
 enum Only<S> {
     One(S),
 }
@@ -85,8 +78,6 @@ fn structs_come_back() {
     round_trip(Sized { values: [1.0, 2.0], order: [1, 0] }, Sized { values: [0.0; 2], order: [9; 2] });
     let outer = |data| Outer { inner: named.clone(), pair: (1.0, vec![2.0]), data };
     round_trip(outer(vec![3_u8, 4]), outer(vec![]));
-    let body = |at: f64, rows| Body { at: SVector::repeat(at), inertia: DMatrix::identity(rows, 2) };
-    round_trip(body(1.0, 3), body(2.0, 1));
 }
 
 #[test]
@@ -206,12 +197,6 @@ fn copied<S: Number>(x: &mut S, factor: S, (): ()) {
     *x *= factor;
 }
 
-/// nalgebra's product, so more than a `Real`.
-#[step]
-fn turn<S: Number>(body: &mut Body<S>, by: &SMatrix<S, 3, 3>) {
-    body.at = by * body.at;
-}
-
 mod elsewhere {
     #[palinode_macros::step]
     pub(crate) fn qualified<Number: palinode_core::Real>(
@@ -255,7 +240,31 @@ fn steps_are_steps() {
     let mut x = 3.0;
     copied(&mut x, 3.0, ());
     assert_eq!(x, 9.0);
-    let mut body = Body { at: SVector::from([1.0, 2.0, 3.0]), inertia: DMatrix::zeros(0, 0) };
-    assert_eq!(take(turn, &mut body, &SMatrix::from_diagonal_element(2.0), &()), [2.0, 4.0, 6.0]);
     assert_eq!(take(elsewhere::qualified, &mut [2.0], &[3.0], &(1.0, 4.0)), [10.0]);
+}
+
+#[cfg(feature = "nalgebra")]
+mod matrices {
+    use super::*;
+    use nalgebra::{DMatrix, SMatrix, SVector};
+
+    #[derive(Reals, Debug, PartialEq)]
+    struct Body<S> {
+        at: SVector<S, 3>,
+        inertia: DMatrix<S>,
+    }
+
+    /// nalgebra's product, so more than a `Real`.
+    #[step]
+    fn turn<S: Number>(body: &mut Body<S>, by: &SMatrix<S, 3, 3>) {
+        body.at = by * body.at;
+    }
+
+    #[test]
+    fn matrices_are_fields_and_parameters() {
+        let body = |at: f64, rows| Body { at: SVector::repeat(at), inertia: DMatrix::identity(rows, 2) };
+        round_trip(body(1.0, 3), body(2.0, 1));
+        let mut body = Body { at: SVector::from([1.0, 2.0, 3.0]), inertia: DMatrix::zeros(0, 0) };
+        assert_eq!(take(turn, &mut body, &SMatrix::from_diagonal_element(2.0), &()), [2.0, 4.0, 6.0]);
+    }
 }

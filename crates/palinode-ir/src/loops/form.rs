@@ -1,0 +1,400 @@
+//! The loop form: what a program becomes before it is machine code.
+//!
+//! Scalars are in registers, arrays in buffers of known lengths. Statements read and write elements; loops
+//! are loops, and [`Stmt::Each`] is a loop whose rounds may run in any order. There is no error value: where
+//! a program could go wrong, the form *stops* ([`Stmt::Within`], [`Stmt::Holds`], [`Stmt::Stop`], a sticky
+//! [`Stmt::Finite`] or an overflow), and the interpreter runs the program again and says what happened.
+//!
+//! Invariants, checked by [`super::verify`]:
+//! - a register is set before it is read, on every path, and holds one type;
+//! - every index of a load or store lies in its buffer: by the ranges of the counters in it, or because a
+//!   [`Stmt::Within`] before it says so;
+//! - a buffer's memory is its own: no two overlap, so an `Each` may store to one and load from others in any
+//!   order; where it loads from the buffer that it stores to, both are at the same index;
+//! - [`Stmt::Swap`] exchanges the memory of two workspace buffers of one type and length.
+
+use std::sync::Arc;
+
+use palinode_core::rules::Row;
+
+use crate::op::{Comparison, IntOp, Op, Rule};
+use crate::types::{Elem, Span};
+
+/// What a register or an element of a buffer is. Single precision is kept as a rounded double.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Kind {
+    /// A double.
+    Real,
+    /// A 64-bit integer.
+    Int,
+    /// A truth value; a byte in a buffer.
+    Bool,
+}
+
+impl Kind {
+    /// The kind of values of an element type.
+    pub fn of(elem: Elem) -> Kind {
+        match elem {
+            Elem::F64 | Elem::F32 => Kind::Real,
+            Elem::Int => Kind::Int,
+            Elem::Bool => Kind::Bool,
+        }
+    }
+
+    /// The bytes of an element.
+    pub fn bytes(self) -> usize {
+        match self {
+            Kind::Real | Kind::Int => 8,
+            Kind::Bool => 1,
+        }
+    }
+}
+
+/// A register. It may be set any number of times.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Reg(pub u32);
+
+impl Reg {
+    /// As an index into [`LoopForm::registers`].
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// A buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Buf(pub u32);
+
+impl Buf {
+    /// As an index into [`LoopForm::buffers`].
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// What an operation is applied to. Reals are equal if their bits are.
+#[derive(Clone, Copy, Debug)]
+pub enum Operand {
+    /// What is in a register.
+    Reg(Reg),
+    /// A real literal.
+    Real(f64),
+    /// An integer literal.
+    Int(i64),
+    /// A truth value.
+    Bool(bool),
+}
+
+impl PartialEq for Operand {
+    fn eq(&self, other: &Operand) -> bool {
+        match (self, other) {
+            (Operand::Reg(a), Operand::Reg(b)) => a == b,
+            (Operand::Real(a), Operand::Real(b)) => a.to_bits() == b.to_bits(),
+            (Operand::Int(a), Operand::Int(b)) => a == b,
+            (Operand::Bool(a), Operand::Bool(b)) => a == b,
+            (Operand::Reg(_) | Operand::Real(_) | Operand::Int(_) | Operand::Bool(_), _) => false,
+        }
+    }
+}
+
+/// An integer `constant + sum of factor * register`, which does not overflow: a place in a buffer, or a
+/// number of rounds. Terms are sorted by register, and no factor is 0.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Index {
+    /// What does not depend on registers.
+    pub constant: i64,
+    /// Registers and their factors.
+    pub terms: Vec<(Reg, i64)>,
+}
+
+impl Index {
+    /// A number.
+    pub fn constant(constant: i64) -> Index {
+        Index { constant, terms: Vec::new() }
+    }
+
+    /// What a register holds.
+    pub fn reg(reg: Reg) -> Index {
+        Index { constant: 0, terms: vec![(reg, 1)] }
+    }
+
+    /// The number, if it depends on no register.
+    pub fn known(&self) -> Option<i64> {
+        self.terms.is_empty().then_some(self.constant)
+    }
+
+    /// The sum with `factor` times another; none if a number of it overflows.
+    pub fn plus(&self, other: &Index, factor: i64) -> Option<Index> {
+        let mut sum = self.clone();
+        sum.constant = sum.constant.checked_add(other.constant.checked_mul(factor)?)?;
+        for &(reg, own) in &other.terms {
+            let own = own.checked_mul(factor)?;
+            match sum.terms.binary_search_by_key(&reg, |term| term.0) {
+                Ok(at) => sum.terms[at].1 = sum.terms[at].1.checked_add(own)?,
+                Err(at) => sum.terms.insert(at, (reg, own)),
+            }
+        }
+        sum.terms.retain(|term| term.1 != 0);
+        Some(sum)
+    }
+
+    /// The sum with a number.
+    pub fn offset(&self, by: i64) -> Option<Index> {
+        self.plus(&Index::constant(by), 1)
+    }
+
+    /// A multiple.
+    pub fn times(&self, factor: i64) -> Option<Index> {
+        Index::default().plus(self, factor)
+    }
+}
+
+/// Where a buffer's memory comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Role {
+    /// An array that is given, by its number among the inputs; only read.
+    Input(usize),
+    /// The workspace.
+    Workspace,
+    /// Memory of its own that [`Stmt::Reserve`] makes longer: how much it needs is known only at run time.
+    Growing,
+}
+
+/// Memory for elements of one kind.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Buffer {
+    /// What the elements are.
+    pub kind: Kind,
+    /// How many there are; of a growing one, how many there may be before anything is reserved: 0.
+    pub length: u64,
+    /// Where its memory comes from.
+    pub role: Role,
+    /// How the source calls what was in it first.
+    pub name: Option<Arc<str>>,
+}
+
+/// Elements of a buffer one after another, in row-major order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The buffer.
+    pub buf: Buf,
+    /// The first element.
+    pub at: Index,
+    /// The lengths of the axes.
+    pub shape: Vec<usize>,
+}
+
+/// What a kernel is given.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Given {
+    /// A scalar.
+    Scalar(Operand),
+    /// An array.
+    Array(Place),
+}
+
+/// Where a kernel's result goes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Taken {
+    /// A scalar.
+    Scalar(Reg),
+    /// An array.
+    Array(Place),
+}
+
+/// A statement. `to` is the register that it sets; `a`, `b`, `from`, `args` are what it reads.
+#[allow(missing_docs)] // the fields that the lines above and each variant's own line name
+#[derive(Clone, Debug, PartialEq)]
+pub enum Stmt {
+    /// `to = from`
+    Move { to: Reg, from: Operand },
+    /// A row of the rule table on reals.
+    Map { rule: Rule, to: Reg, args: Vec<Operand> },
+    /// The real, rounded to single precision.
+    Round32 { to: Reg, a: Operand },
+    /// Integer arithmetic; an overflow or a division by zero stops.
+    Int { op: IntOp, to: Reg, a: Operand, b: Operand },
+    /// The integer that an index is.
+    Index { to: Reg, index: Index },
+    /// A comparison of two reals (which the hook for decisions sees) or of two integers.
+    Compare { op: Comparison, to: Reg, a: Operand, b: Operand },
+    /// Both, at least one.
+    And { to: Reg, a: Operand, b: Operand },
+    /// At least one.
+    Or { to: Reg, a: Operand, b: Operand },
+    /// The opposite.
+    Not { to: Reg, a: Operand },
+    /// `if holds { a } else { b }`
+    Select { to: Reg, holds: Operand, a: Operand, b: Operand },
+    /// The integer part of a real; stops if it is no 64-bit integer.
+    Truncate { to: Reg, a: Operand },
+    /// The real of an integer.
+    Convert { to: Reg, a: Operand },
+    /// An element.
+    Load { to: Reg, buf: Buf, at: Index },
+    /// Sets an element.
+    Store { buf: Buf, at: Index, from: Operand },
+    /// Notes that a real should be finite: otherwise the run stops, at the latest at its end.
+    Finite { a: Operand },
+    /// Stops unless `0 <= a < length`.
+    Within { a: Operand, length: Operand },
+    /// Stops unless it holds.
+    Holds { a: Operand },
+    /// Stops.
+    Stop,
+    /// Runs the body for `counter` in `0..rounds`, or from the last down to 0. Less than no rounds are none.
+    For {
+        /// The counter.
+        counter: Reg,
+        /// How many rounds.
+        rounds: Operand,
+        /// From the last round to the first.
+        descending: bool,
+        /// Whether its rounds are steps of the program.
+        counts: bool,
+        /// What a round does.
+        body: Vec<Stmt>,
+    },
+    /// While the condition gives true, the body; its rounds are steps of the program.
+    While {
+        /// Computes the condition.
+        condition: Vec<Stmt>,
+        /// What it gives.
+        holds: Operand,
+        /// What a round does.
+        body: Vec<Stmt>,
+    },
+    /// One of two.
+    If {
+        /// Which.
+        holds: Operand,
+        /// If it holds.
+        then: Vec<Stmt>,
+        /// If not.
+        other: Vec<Stmt>,
+    },
+    /// Runs the body for every element of a box, in any order: counters, each from a number up to another.
+    /// The last one runs fastest.
+    Each {
+        /// The counters and their ranges.
+        axes: Vec<(Reg, i64, i64)>,
+        /// What is done for an element; no control.
+        body: Vec<Stmt>,
+    },
+    /// A function of reals for elements one after another, over themselves.
+    Function { rule: Rule, place: Place },
+    /// An operation of programs by a kernel; stops if it fails.
+    Kernel { op: Op, single: bool, given: Vec<Given>, taken: Vec<Taken> },
+    /// Exchanges the memory of two buffers.
+    Swap { a: Buf, b: Buf },
+    /// Makes room in a growing buffer for so many elements; what is in it stays.
+    Reserve { buf: Buf, length: Index },
+    /// Counts a step: a call.
+    Step,
+}
+
+/// What a program is given or gives.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Port {
+    /// A scalar in a register; an input is rounded to single precision if the program says so.
+    Scalar(Operand),
+    /// An array.
+    Array(Place),
+}
+
+/// A program as loops over buffers, for inputs of certain shapes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LoopForm {
+    /// The name of the program's entry.
+    pub name: Arc<str>,
+    /// What each input is: its register, or its buffer. Integer scalars are known when the form is made, and
+    /// stand in it as numbers.
+    pub inputs: Vec<Port>,
+    /// What it gives.
+    pub outputs: Vec<Port>,
+    /// The registers.
+    pub registers: Vec<Kind>,
+    /// The buffers.
+    pub buffers: Vec<Buffer>,
+    /// What it does.
+    pub body: Vec<Stmt>,
+    /// Whether infinities and NaN stop it.
+    pub traps: bool,
+}
+
+/// Why a program has no loop form.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// What there is no loop form of.
+    pub what: String,
+    /// Where.
+    pub span: Span,
+}
+
+/// How a row of the rule table is computed: by arithmetic that every machine has, or by a function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// A few instructions.
+    Arithmetic,
+    /// A call.
+    Function,
+}
+
+impl Way {
+    /// How this row is computed.
+    pub fn of(rule: Rule) -> Way {
+        match rule.row {
+            Row::Add | Row::Subtract | Row::Multiply | Row::StrongMul | Row::Divide | Row::Negate => {
+                Way::Arithmetic
+            }
+            Row::Recip | Row::Abs | Row::Sqrt | Row::Relu => Way::Arithmetic,
+            Row::Powi if matches!(rule.parameter, -1..=3) => Way::Arithmetic,
+            // Every other row is a function, which is always right.
+            _ => Way::Function,
+        }
+    }
+}
+
+impl Stmt {
+    /// The blocks inside.
+    pub fn blocks(&self) -> Vec<&Vec<Stmt>> {
+        match self {
+            Stmt::For { body, .. } | Stmt::Each { body, .. } => vec![body],
+            Stmt::While { condition, body, .. } => vec![condition, body],
+            Stmt::If { then, other, .. } => vec![then, other],
+            _ => Vec::new(),
+        }
+    }
+
+    /// The blocks inside, to be changed.
+    pub fn blocks_mut(&mut self) -> Vec<&mut Vec<Stmt>> {
+        match self {
+            Stmt::For { body, .. } | Stmt::Each { body, .. } => vec![body],
+            Stmt::While { condition, body, .. } => vec![condition, body],
+            Stmt::If { then, other, .. } => vec![then, other],
+            _ => Vec::new(),
+        }
+    }
+
+    /// Calls `f` with every index of this statement, but not of those in its blocks.
+    pub fn for_each_index(&mut self, f: &mut dyn FnMut(&mut Index)) {
+        match self {
+            Stmt::Index { index, .. } | Stmt::Reserve { length: index, .. } => f(index),
+            Stmt::Load { at, .. } | Stmt::Store { at, .. } => f(at),
+            Stmt::Function { place, .. } => f(&mut place.at),
+            Stmt::Kernel { given, taken, .. } => {
+                for given in given {
+                    if let Given::Array(place) = given {
+                        f(&mut place.at);
+                    }
+                }
+                for taken in taken {
+                    if let Taken::Array(place) = taken {
+                        f(&mut place.at);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+}

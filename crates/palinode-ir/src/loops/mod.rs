@@ -1,0 +1,28 @@
+//! The loop form: programs as loops over buffers, from which machine code and source text are made.
+//!
+//! Input: a program and the shapes of its inputs. Output: a [`LoopForm`], which `palinode-native` compiles.
+//! It computes the same bits as the interpreter; where the interpreter would stop with an error, it stops,
+//! too, and does not say why.
+//!
+//! | file | does |
+//! |---|---|
+//! | `form` | what a loop form is |
+//! | `lower` | program -> loop form |
+//! | `verify` | holds a loop form to its invariants |
+//! | `one` | a program of one operation, for kernels |
+//! | `print` | loop form -> text |
+//!
+//! Absent: machine code, and whatever knows a machine.
+
+mod form;
+mod lower;
+mod one;
+mod print;
+mod verify;
+
+pub use form::{
+    Buf, Buffer, Given, Index, Kind, LoopForm, Operand, Place, Port, Refusal, Reg, Role, Stmt, Taken, Way,
+};
+pub use lower::lower;
+pub use one::one_operation;
+pub use verify::{Unproven, verify};

@@ -1,0 +1,292 @@
+//! What machine code calls.
+//!
+//! Functions of reals are those of the rule table on `f64`, and operations on whole arrays are run by the
+//! interpreter, so that the bits are the same.
+
+use cranelift_codegen::ir::types::{self, Type};
+use palinode_core::decision;
+use palinode_core::rules::Row;
+use palinode_ir::interp::{Code, Datum, Limits, Tensor};
+use palinode_ir::loops::{Given, Kind, Taken};
+use palinode_ir::{Elem, Op};
+
+/// Comparisons of numbers that are not larger than this are shown to the hook for decisions.
+pub(crate) use palinode_core::decision::TINY;
+
+/// What machine code finds behind its first argument.
+#[repr(C)]
+pub(crate) struct Context {
+    pub(crate) workspace: *mut u8,
+    /// How many steps are left.
+    pub(crate) steps: i64,
+    /// For how many elements each growing buffer has room.
+    pub(crate) room: *mut i64,
+    pub(crate) table: *mut *mut u8,
+    pub(crate) sites: *const Site,
+    pub(crate) growing: *mut Vec<Vec<u64>>,
+    /// How many bytes growing buffers may take.
+    pub(crate) left: usize,
+}
+
+pub(crate) const WORKSPACE: i32 = 0;
+pub(crate) const STEPS: i32 = 8;
+pub(crate) const ROOM: i32 = 16;
+const _: () = {
+    assert!(core::mem::offset_of!(Context, workspace) == WORKSPACE as usize);
+    assert!(core::mem::offset_of!(Context, steps) == STEPS as usize);
+    assert!(core::mem::offset_of!(Context, room) == ROOM as usize);
+};
+
+/// The type of a parameter.
+#[derive(Clone, Copy)]
+pub(crate) enum Param {
+    Real,
+    Int,
+    Short,
+    Pointer,
+}
+
+impl Param {
+    pub(crate) fn ty(self, pointer: Type) -> Type {
+        match self {
+            Param::Real => types::F64,
+            Param::Int => types::I64,
+            Param::Short => types::I32,
+            Param::Pointer => pointer,
+        }
+    }
+}
+
+/// A function that machine code calls.
+pub(crate) struct Function {
+    pub(crate) name: &'static str,
+    pub(crate) params: &'static [Param],
+    pub(crate) result: Option<Param>,
+    which: Which,
+}
+
+macro_rules! functions {
+    ($($which:ident $name:literal ($($param:ident)*) $(-> $result:ident)?;)*) => {
+        /// Which function.
+        #[derive(Clone, Copy)]
+        pub(crate) enum Which { $($which,)* }
+
+        /// All of them, in the order of [`Which`].
+        pub(crate) const FUNCTIONS: &[Function] = &[$(Function {
+            name: $name,
+            params: &[$(Param::$param,)*],
+            result: functions!(@ $($result)?),
+            which: Which::$which,
+        },)*];
+    };
+    (@) => { None };
+    (@ $result:ident) => { Some(Param::$result) };
+}
+
+functions! {
+    Map "palinode_map" (Short Short Real Real Real) -> Real;
+    Function "palinode_function" (Short Short Pointer Int);
+    FromInt "palinode_from_int" (Int) -> Real;
+    Compared "palinode_compared" (Real Real Short);
+    Kernel "palinode_kernel" (Pointer Int Pointer) -> Int;
+    Reserve "palinode_reserve" (Pointer Int Int) -> Int;
+}
+
+impl Function {
+    pub(crate) fn address(&self) -> *const u8 {
+        match self.which {
+            Which::Map => map as *const u8,
+            Which::Function => function as *const u8,
+            Which::FromInt => from_int as *const u8,
+            Which::Compared => compared as *const u8,
+            Which::Kernel => kernel as *const u8,
+            Which::Reserve => reserve as *const u8,
+        }
+    }
+}
+
+/// The number by which machine code names a row.
+pub(crate) fn number(row: Row) -> i64 {
+    Row::ALL.iter().position(|&other| other == row).expect("all rows are listed") as i64
+}
+
+extern "C" fn map(row: i32, parameter: i32, a: f64, b: f64, c: f64) -> f64 {
+    let row = Row::ALL[row as usize];
+    row.value(parameter, &[a, b, c][..row.arity()])
+}
+
+extern "C" fn function(row: i32, parameter: i32, elements: *mut f64, count: i64) {
+    let row = Row::ALL[row as usize];
+    // SAFETY: machine code gives a place of a buffer, and its number of elements.
+    #[allow(unsafe_code)]
+    let elements = unsafe { core::slice::from_raw_parts_mut(elements, count as usize) };
+    for x in elements {
+        *x = row.value(parameter, &[*x]);
+    }
+}
+
+extern "C" fn from_int(n: i64) -> f64 {
+    palinode_ir::interp::real_of(n)
+}
+
+extern "C" fn compared(a: f64, b: f64, is_equality: i32) {
+    decision::compared_plainly(Some(a), Some(b), is_equality != 0);
+}
+
+/// An operation that the interpreter does: a program of one instruction.
+pub(crate) struct Site {
+    code: Code,
+    limits: Limits,
+    /// Kinds and, of arrays, lengths.
+    given: Vec<(Kind, Option<Vec<usize>>)>,
+    taken: Vec<(Kind, Option<usize>)>,
+}
+
+impl Site {
+    pub(crate) fn new(
+        op: &Op,
+        single: bool,
+        given: &[Given],
+        kinds: &[Kind],
+        taken: &[Taken],
+        results: &[Kind],
+        traps: bool,
+    ) -> Site {
+        let elem = |kind: Kind| match kind {
+            Kind::Real if single => Elem::F32,
+            Kind::Real => Elem::F64,
+            Kind::Int => Elem::Int,
+            Kind::Bool => Elem::Bool,
+        };
+        let shape = |given: &Given| match given {
+            Given::Scalar(_) => None,
+            Given::Array(place) => Some(place.shape.clone()),
+        };
+        let given: Vec<(Kind, Option<Vec<usize>>)> =
+            kinds.iter().zip(given).map(|(&kind, given)| (kind, shape(given))).collect();
+        let types: Vec<palinode_ir::Type> = given
+            .iter()
+            .map(|(kind, shape)| {
+                palinode_ir::Type::array(elem(*kind), shape.as_ref().map_or(0, |shape| shape.len() as u8))
+            })
+            .collect();
+        let program = palinode_ir::loops::one_operation(op, &types);
+        let taken = taken
+            .iter()
+            .zip(results)
+            .map(|(taken, &kind)| match taken {
+                Taken::Scalar(_) => (kind, None),
+                Taken::Array(place) => (kind, Some(place.shape.iter().product())),
+            })
+            .collect();
+        let limits = Limits { trap_nonfinite: traps, ..Limits::default() };
+        Site { code: Code::new(&program), limits, given, taken }
+    }
+
+    /// Runs it; whether it did not fail.
+    ///
+    /// # Safety
+    /// `words` has a word for each operand and each result, and those of arrays are pointers to so many
+    /// elements of their kind.
+    #[allow(unsafe_code)]
+    unsafe fn run(&self, words: *mut u64) -> bool {
+        let mut inputs = Vec::with_capacity(self.given.len());
+        for (at, (kind, shape)) in self.given.iter().enumerate() {
+            // SAFETY: there is a word for each operand.
+            let word = unsafe { *words.add(at) };
+            // SAFETY: the word is the scalar itself, or a pointer to as many elements as the shape has.
+            inputs.push(unsafe { datum(*kind, word, shape.as_deref()) });
+        }
+        let Ok(outputs) = self.code.run(&inputs, &self.limits) else { return false };
+        for (at, (output, (_, count))) in outputs.iter().zip(&self.taken).enumerate() {
+            // SAFETY: there is a word for each result, after those of the operands.
+            let word = unsafe { words.add(self.given.len() + at) };
+            // SAFETY: it is a pointer to so many elements, or where a scalar goes.
+            unsafe {
+                match (output, count) {
+                    (Datum::Real(tensor), None) => *word = tensor.data[0].to_bits(),
+                    (Datum::Int(tensor), None) => *word = tensor.data[0] as u64,
+                    (Datum::Bool(tensor), None) => *word = u64::from(tensor.data[0]),
+                    (Datum::Real(tensor), Some(count)) => copy(&tensor.data, *word as *mut f64, *count),
+                    (Datum::Int(tensor), Some(count)) => copy(&tensor.data, *word as *mut i64, *count),
+                    (Datum::Bool(tensor), Some(count)) => copy(&tensor.data, *word as *mut bool, *count),
+                }
+            }
+        }
+        true
+    }
+}
+
+/// What a word of machine code is: a scalar, or the address of an array of this shape.
+///
+/// # Safety
+/// An address is that of as many elements of the kind as the shape has.
+#[allow(unsafe_code)]
+pub(crate) unsafe fn datum(kind: Kind, word: u64, shape: Option<&[usize]>) -> Datum<f64> {
+    let Some(shape) = shape else {
+        return match kind {
+            Kind::Real => Datum::real(f64::from_bits(word)),
+            Kind::Int => Datum::int(word as i64),
+            Kind::Bool => Datum::bool(word & 1 != 0),
+        };
+    };
+    let (shape, count) = (shape.to_vec(), shape.iter().product());
+    // SAFETY: as the caller says.
+    unsafe {
+        match kind {
+            Kind::Real => Datum::Real(Tensor { shape, data: elements(word as *const f64, count) }),
+            Kind::Int => Datum::Int(Tensor { shape, data: elements(word as *const i64, count) }),
+            Kind::Bool => Datum::Bool(Tensor { shape, data: elements(word as *const bool, count) }),
+        }
+    }
+}
+
+#[allow(unsafe_code)]
+unsafe fn elements<T: Copy>(from: *const T, count: usize) -> Vec<T> {
+    if count == 0 {
+        return Vec::new();
+    }
+    // SAFETY: as the caller says.
+    unsafe { core::slice::from_raw_parts(from, count) }.to_vec()
+}
+
+#[allow(unsafe_code)]
+unsafe fn copy<T: Copy>(from: &[T], to: *mut T, count: usize) {
+    assert_eq!(from.len(), count, "a kernel gives as many elements as its place has");
+    if count > 0 {
+        // SAFETY: as the caller says.
+        unsafe { core::slice::from_raw_parts_mut(to, count) }.copy_from_slice(from);
+    }
+}
+
+extern "C" fn kernel(context: *mut Context, site: i64, words: *mut u64) -> i64 {
+    // SAFETY: machine code passes its context on, the number of a site, and as many words as that has.
+    #[allow(unsafe_code)]
+    let done = unsafe { (*(*context).sites.add(site as usize)).run(words) };
+    i64::from(done)
+}
+
+extern "C" fn reserve(context: *mut Context, buf: i64, length: i64) -> i64 {
+    let (buf, Ok(length)) = (buf as usize, usize::try_from(length)) else { return 0 };
+    // SAFETY: machine code passes its context on; nobody else has its memory while it runs.
+    #[allow(unsafe_code)]
+    unsafe {
+        let context = &mut *context;
+        let memory = &mut (&mut *context.growing)[buf];
+        let held = memory.len();
+        // By a half at least, so that many pushes cost little.
+        let wanted = length.max(held + held / 2).max(64);
+        let more = (wanted - held) * 8;
+        if more > context.left {
+            return 0;
+        }
+        if memory.try_reserve_exact(wanted - held).is_err() {
+            return 0;
+        }
+        context.left -= more;
+        memory.resize(wanted, 0);
+        *context.room.add(buf) = wanted as i64;
+        *context.table.add(buf) = memory.as_mut_ptr().cast();
+    }
+    1
+}

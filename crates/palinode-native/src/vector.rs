@@ -1,0 +1,175 @@
+//! Loops over elements of rows, two at a time.
+
+use std::collections::HashMap;
+
+use cranelift_codegen::ir::{InstBuilder, Value, types};
+use palinode_ir::loops::{Index, Kind, Operand, Reg, Stmt, Way};
+
+use crate::arithmetic::condition;
+use crate::codegen::{Gen, little, trusted};
+
+/// So many elements are one vector.
+const PAIR: i64 = 2;
+
+impl Gen<'_> {
+    /// Runs a row in pairs, if its statements can be; whether they could.
+    pub(crate) fn pairs(&mut self, counter: Reg, from: i64, to: i64, body: &[Stmt]) -> bool {
+        if to - from < 2 * PAIR || !body.iter().all(|stmt| self.is_paired(stmt, counter)) {
+            return false;
+        }
+        let whole = (to - from) / PAIR * PAIR;
+        let zero = self.builder.ins().f64const(0.0);
+        let zero = self.builder.ins().splat(types::F64X2, zero);
+        let none = self.builder.ins().bitcast(types::I64X2, little(), zero);
+        let bad = self.builder.declare_var(types::I64X2);
+        self.builder.def_var(bad, none);
+        self.counted(counter, from, from + whole, PAIR, |gen_| {
+            let mut lanes: HashMap<Reg, Value> = HashMap::new();
+            for stmt in body {
+                gen_.paired(stmt, counter, &mut lanes, bad);
+            }
+        });
+        let bits = self.builder.use_var(bad);
+        for lane in 0..2 {
+            let bits = self.builder.ins().extractlane(bits, lane);
+            self.note_bits(bits);
+        }
+        if from + whole < to {
+            let last = self.int(from + whole);
+            self.set(counter, last);
+            body.iter().for_each(|stmt| self.stmt(stmt));
+        }
+        true
+    }
+
+    fn is_real(&self, operand: Operand) -> bool {
+        match operand {
+            Operand::Reg(reg) => self.form.registers[reg.index()] == Kind::Real,
+            Operand::Real(_) => true,
+            Operand::Int(_) | Operand::Bool(_) => false,
+        }
+    }
+
+    fn step(index: &Index, counter: Reg) -> i64 {
+        index.terms.iter().find(|term| term.0 == counter).map_or(0, |term| term.1)
+    }
+
+    fn is_paired(&self, stmt: &Stmt, counter: Reg) -> bool {
+        if self.unproven.contains(stmt) {
+            return false;
+        }
+        match stmt {
+            Stmt::Map { rule, .. } => Way::of(*rule) == Way::Arithmetic,
+            Stmt::Load { buf, at, .. } => {
+                self.form.buffers[buf.index()].kind == Kind::Real && matches!(Self::step(at, counter), 0 | 1)
+            }
+            Stmt::Store { buf, at, .. } => {
+                self.form.buffers[buf.index()].kind == Kind::Real && Self::step(at, counter) == 1
+            }
+            Stmt::Finite { .. } => true,
+            Stmt::Compare { a, b, .. } => self.is_real(*a) && self.is_real(*b),
+            Stmt::And { .. } | Stmt::Or { .. } | Stmt::Not { .. } => true,
+            Stmt::Select { to, .. } => self.form.registers[to.index()] == Kind::Real,
+            Stmt::Move { to, .. } => self.form.registers[to.index()] == Kind::Real,
+            _ => false,
+        }
+    }
+
+    /// An operand for both lanes; truth values are masks.
+    fn lanes(&mut self, operand: Operand, lanes: &HashMap<Reg, Value>) -> Value {
+        if let Operand::Reg(reg) = operand
+            && let Some(&value) = lanes.get(&reg)
+        {
+            return value;
+        }
+        let value = self.operand(operand);
+        if self.is_real(operand) {
+            return self.builder.ins().splat(types::F64X2, value);
+        }
+        let wide = self.builder.ins().uextend(types::I64, value);
+        let mask = self.builder.ins().ineg(wide);
+        self.builder.ins().splat(types::I64X2, mask)
+    }
+
+    fn paired(
+        &mut self,
+        stmt: &Stmt,
+        counter: Reg,
+        lanes: &mut HashMap<Reg, Value>,
+        bad: cranelift_frontend::Variable,
+    ) {
+        match stmt {
+            Stmt::Map { rule, to, args } => {
+                let args: Vec<Value> = args.iter().map(|&arg| self.lanes(arg, lanes)).collect();
+                let value = self.arithmetic(*rule, &args);
+                lanes.insert(*to, value);
+            }
+            Stmt::Load { to, buf, at } => {
+                let (base, offset) = self.address(*buf, at, 0);
+                let value = if Self::step(at, counter) == 0 {
+                    let one = self.builder.ins().load(types::F64, trusted(), base, offset);
+                    self.builder.ins().splat(types::F64X2, one)
+                } else {
+                    let flags = trusted_unaligned();
+                    self.builder.ins().load(types::F64X2, flags, base, offset)
+                };
+                lanes.insert(*to, value);
+            }
+            Stmt::Store { buf, at, from } => {
+                let value = self.lanes(*from, lanes);
+                let (base, offset) = self.address(*buf, at, 0);
+                self.builder.ins().store(trusted_unaligned(), value, base, offset);
+            }
+            Stmt::Finite { a } => {
+                let a = self.lanes(*a, lanes);
+                let zero = self.builder.ins().fsub(a, a);
+                let bits = self.builder.ins().bitcast(types::I64X2, little(), zero);
+                self.note_pair(bits, bad);
+            }
+            Stmt::Compare { op, to, a, b } => {
+                let (x, y) = (self.lanes(*a, lanes), self.lanes(*b, lanes));
+                let suspicious = self.suspicious(x, y);
+                self.note_pair(suspicious, bad);
+                let value = self.builder.ins().fcmp(condition(*op), x, y);
+                lanes.insert(*to, value);
+            }
+            Stmt::And { to, a, b } => {
+                let (x, y) = (self.lanes(*a, lanes), self.lanes(*b, lanes));
+                let value = self.builder.ins().band(x, y);
+                lanes.insert(*to, value);
+            }
+            Stmt::Or { to, a, b } => {
+                let (x, y) = (self.lanes(*a, lanes), self.lanes(*b, lanes));
+                let value = self.builder.ins().bor(x, y);
+                lanes.insert(*to, value);
+            }
+            Stmt::Not { to, a } => {
+                let x = self.lanes(*a, lanes);
+                let value = self.builder.ins().bnot(x);
+                lanes.insert(*to, value);
+            }
+            Stmt::Select { to, holds, a, b } => {
+                let (x, y) = (self.lanes(*a, lanes), self.lanes(*b, lanes));
+                let holds = self.lanes(*holds, lanes);
+                let value = self.choose(holds, x, y);
+                lanes.insert(*to, value);
+            }
+            Stmt::Move { to, from } => {
+                let value = self.lanes(*from, lanes);
+                lanes.insert(*to, value);
+            }
+            other => unreachable!("{other:?} is not done in pairs"),
+        }
+    }
+
+    fn note_pair(&mut self, bits: Value, bad: cranelift_frontend::Variable) {
+        let so_far = self.builder.use_var(bad);
+        let so_far = self.builder.ins().bor(so_far, bits);
+        self.builder.def_var(bad, so_far);
+    }
+}
+
+fn trusted_unaligned() -> cranelift_codegen::ir::MemFlagsData {
+    // Elements are aligned, pairs of them are not.
+    cranelift_codegen::ir::MemFlagsData::new().with_notrap()
+}

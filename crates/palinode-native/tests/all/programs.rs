@@ -1,0 +1,140 @@
+//! Random programs give the same bits natively: values, gradients, Hessians; whether infinities stop or not.
+//!
+//! `PALINODE_PROGRAMS=20000 cargo test --release -p palinode-native --test all programs -- --nocapture` is
+//! the long run; `PALINODE_SEED` starts elsewhere.
+
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use crate::random::Random;
+use crate::random::generate::source;
+use crate::random::programs::{self, Kind};
+use crate::random::shrink::shrunk;
+use crate::random::source::Source;
+use crate::random::variant::with_hidden_rows;
+use crate::support::{Outcome, compare, defaults};
+use palinode_ir::interp::Datum;
+use palinode_ir::{Program, pal, passes, transform};
+
+fn from_environment(name: &str, otherwise: u64) -> u64 {
+    std::env::var(name).ok().and_then(|value| value.parse().ok()).unwrap_or(otherwise)
+}
+
+type Counts = BTreeMap<String, usize>;
+
+/// The program, its gradient and its Hessian, as they are and simplified.
+fn family(program: &Program, wrt: &[usize]) -> Vec<(&'static str, Program)> {
+    let mut all =
+        vec![("as it is", program.clone()), ("simplified", passes::simplify(&passes::inline(program)))];
+    if let Ok(gradient) = transform::value_and_grad(program, wrt) {
+        all.push(("gradient", passes::simplify(&gradient)));
+        all.push(("gradient as it is", gradient));
+    }
+    if let Ok(hessian) = transform::hessian(program, wrt) {
+        all.push(("hessian", passes::simplify(&hessian)));
+    }
+    all
+}
+
+fn judge(program: &Program, inputs: &[Datum<f64>], wrt: &[usize], counts: &mut Counts) -> Result<(), String> {
+    for (what, program) in family(program, wrt) {
+        for traps in [true, false] {
+            let judged = catch_unwind(AssertUnwindSafe(|| compare(&program, inputs, traps)));
+            let outcome = match judged {
+                Ok(Ok(outcome)) => outcome,
+                Ok(Err(error)) => {
+                    return Err(format!(
+                        "{what}, traps {traps}: {error}\n{}",
+                        palinode_ir::text::print(&program)
+                    ));
+                }
+                Err(panic) => {
+                    let words = panic
+                        .downcast_ref::<String>()
+                        .cloned()
+                        .or(panic.downcast_ref::<&str>().map(|s| s.to_string()));
+                    return Err(format!(
+                        "{what}, traps {traps}: a panic: {words:?}\n{}",
+                        palinode_ir::text::print(&program)
+                    ));
+                }
+            };
+            let key = match outcome {
+                Outcome::Refused(why) => format!("refused: {why}"),
+                Outcome::BothStop(_) => "both stop".into(),
+                other => format!("{other:?}"),
+            };
+            *counts.entry(key).or_default() += 1;
+        }
+    }
+    Ok(())
+}
+
+fn of_source(source: &Source, counts: &mut Counts) -> Result<(), String> {
+    let text = source.text();
+    let model = pal::compile(&text).map_err(|found| format!("{found:?}"))?;
+    let inputs = defaults(&model).ok_or("no defaults")?;
+    let wrt: Vec<usize> = (0..inputs.len()).collect();
+    judge(&with_hidden_rows(model.program), &inputs, &wrt, counts)
+}
+
+#[test]
+fn random_sources_give_the_same_bits() {
+    let (first, count) = (from_environment("PALINODE_SEED", 0), from_environment("PALINODE_PROGRAMS", 12));
+    let mut counts = Counts::new();
+    let mut failures = Vec::new();
+    for seed in first..first + count {
+        let source = source(seed);
+        if let Err(failure) = of_source(&source, &mut counts) {
+            let kind = |failure: &str| failure.split(':').take(2).collect::<Vec<_>>().join(":");
+            let small = shrunk(source, &|candidate| {
+                of_source(candidate, &mut Counts::new())
+                    .err()
+                    .is_some_and(|again| kind(&again) == kind(&failure))
+            });
+            let again = of_source(&small, &mut Counts::new()).err().unwrap_or_default();
+            let again: Vec<&str> = again.lines().take(120).collect();
+            let first = failure.lines().next().unwrap_or_default();
+            failures.push(format!("seed {seed}: {first}\n\nshrunk:\n{}\n{}", small.text(), again.join("\n")));
+            if failures.len() >= 3 {
+                break;
+            }
+        }
+    }
+    println!("{counts:#?}");
+    assert!(failures.is_empty(), "{}", failures.join("\n=======\n"));
+}
+
+#[test]
+fn random_programs_give_the_same_bits() {
+    let (first, count) = (from_environment("PALINODE_SEED", 0), from_environment("PALINODE_PROGRAMS", 12));
+    let mut counts = Counts::new();
+    // From small to large, so that the first failure is a small one.
+    for seed in first..first + count {
+        let size = (2 + (seed - first) * 22 / count) as usize;
+        for kind in [Kind::Any, Kind::Strong, Kind::Walked] {
+            let program = programs::program(seed, size, kind);
+            let inputs = programs::inputs(&mut Random::new(seed));
+            let wrt: Vec<usize> =
+                (0..inputs.len()).filter(|&at| matches!(inputs[at], Datum::Real(_))).collect();
+            if let Err(failure) = judge(&program, &inputs, &wrt, &mut counts) {
+                panic!("seed {seed}: {failure}");
+            }
+        }
+    }
+    println!("{counts:#?}");
+}
+
+/// Looks at one model: `PALINODE_MODEL=model.pal cargo test -p palinode-native --test all one_model --
+/// --nocapture`.
+#[test]
+fn one_model() {
+    let Ok(path) = std::env::var("PALINODE_MODEL") else { return };
+    let model = pal::compile(&std::fs::read_to_string(path).unwrap()).unwrap();
+    let inputs = defaults(&model).unwrap();
+    let wrt: Vec<usize> = (0..inputs.len()).collect();
+    let mut counts = Counts::new();
+    let judged = judge(&model.program, &inputs, &wrt, &mut counts);
+    println!("{counts:#?}");
+    judged.unwrap_or_else(|failure| panic!("{failure}"));
+}

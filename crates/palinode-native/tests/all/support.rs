@@ -1,0 +1,88 @@
+//! Runs programs natively and by the interpreter, and compares.
+
+use palinode_ir::Program;
+use palinode_ir::interp::{Code, Datum, Limits, Tensor};
+use palinode_ir::{loops, pal};
+use palinode_native::Native;
+
+/// How a program fared.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Outcome {
+    /// Both give the same bits.
+    Same,
+    /// Both fail.
+    BothStop(String),
+    /// It stopped natively only; the interpreter runs it.
+    Slow,
+    /// There is no loop form.
+    Refused(String),
+}
+
+pub(crate) fn bits(datum: &Datum<f64>) -> Vec<u64> {
+    match datum {
+        // One NaN is as good as another.
+        Datum::Real(tensor) => {
+            tensor.data.iter().map(|x| if x.is_nan() { f64::NAN.to_bits() } else { x.to_bits() }).collect()
+        }
+        Datum::Int(tensor) => tensor.data.iter().map(|&n| n as u64).collect(),
+        Datum::Bool(tensor) => tensor.data.iter().map(|&x| u64::from(x)).collect(),
+    }
+}
+
+/// Runs a program both ways.
+pub(crate) fn compare(program: &Program, inputs: &[Datum<f64>], traps: bool) -> Result<Outcome, String> {
+    let limits = Limits { steps: 1_000_000, trap_nonfinite: traps, ..Limits::default() };
+    let expected = Code::new(program).run_with_stats(inputs, &limits);
+    let form = match loops::lower(program, inputs, traps) {
+        Ok(form) => form,
+        Err(refusal) => return Ok(Outcome::Refused(refusal.what)),
+    };
+    loops::verify(&form).map_err(|error| format!("the verifier: {error}\n{form}"))?;
+    let native = Native::new(form.clone()).map_err(|refused| format!("refused: {}\n{form}", refused.0))?;
+    // Twice: what a run leaves behind must not matter.
+    let _ = native.run(inputs, &limits);
+    let found = native.run(inputs, &limits);
+    match (expected, found) {
+        (Ok((expected, stats)), Ok((found, steps))) => {
+            let (a, b): (Vec<_>, Vec<_>) =
+                (expected.iter().map(bits).collect(), found.iter().map(bits).collect());
+            let shapes = expected.iter().zip(&found).all(|(a, b)| a.shape() == b.shape());
+            if a != b || !shapes {
+                return Err(format!("results differ: {expected:?} and {found:?}\n{form}"));
+            }
+            if steps != stats.steps {
+                return Err(format!("steps differ: {} and {steps}\n{form}", stats.steps));
+            }
+            Ok(Outcome::Same)
+        }
+        (Err(error), Err(_)) => Ok(Outcome::BothStop(error.to_string())),
+        (Ok(_), Err(_)) => Ok(Outcome::Slow),
+        (Err(error), Ok(found)) => {
+            Err(format!("the interpreter stops ({error}), machine code gives {found:?}\n{form}"))
+        }
+    }
+}
+
+/// The inputs that a model's defaults are.
+pub(crate) fn defaults(model: &pal::Model) -> Option<Vec<Datum<f64>>> {
+    model
+        .arguments
+        .iter()
+        .map(|argument| {
+            let default = argument.default.as_ref()?;
+            let scale = |x: f64| argument.unit.as_ref().map_or(x, |unit| unit.to_si(x));
+            let (shape, data) = (default.shape().to_vec(), default.data().to_vec());
+            Some(match argument.ty.elem {
+                palinode_ir::Elem::F64 | palinode_ir::Elem::F32 => {
+                    Datum::Real(Tensor { shape, data: data.into_iter().map(scale).collect() })
+                }
+                palinode_ir::Elem::Int => {
+                    Datum::Int(Tensor { shape, data: data.into_iter().map(|x| x as i64).collect() })
+                }
+                palinode_ir::Elem::Bool => {
+                    Datum::Bool(Tensor { shape, data: data.into_iter().map(|x| x != 0.0).collect() })
+                }
+            })
+        })
+        .collect()
+}
