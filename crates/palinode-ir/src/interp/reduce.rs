@@ -40,6 +40,9 @@ pub(super) fn reduce<R: Real>(
     }
     let mut made = Store::filled(name, shape, R::zero(), memory)?;
     let results = made.data_mut();
+    if results.is_empty() {
+        return Ok(Val::from_reals(made));
+    }
     if let Some([outer, length, inner]) = neighbours(axes, lengths) {
         let better = |kind| move |x: R, best: R| if kind == Reduction::Max { best < x } else { x < best };
         match kind {
@@ -175,18 +178,20 @@ fn shared<R: Real>(count: usize, lane: &impl Fn(usize) -> R, best: R) -> R {
     if ties < 2 || tied().all(|x| x.carries_nothing()) {
         return best;
     }
-    // The differences are 0, so the value stays what it is, bit by bit. They are added by groups, so that
-    // nothing is allocated.
+    // The differences are zeros, the first of them +0, and so is their mean: subtracted, it changes no bit of the
+    // value. Infinities have no differences, but are their own mean. All are added by groups, so that nothing is
+    // allocated.
     let first = tied().next().expect("there are two");
-    let mut differences = tied().map(|x| x - first);
+    let is_finite = first.glance().is_some_and(f64::is_finite);
+    let mut shares = tied().map(|x| if is_finite { first - x } else { x });
     let mut total: Option<R> = None;
     loop {
         let mut group = [R::zero(); 16];
         let mut size = 0;
         while size < group.len()
-            && let Some(difference) = differences.next()
+            && let Some(share) = shares.next()
         {
-            group[size] = difference;
+            group[size] = share;
             size += 1;
         }
         if size == 0 {
@@ -195,5 +200,6 @@ fn shared<R: Real>(count: usize, lane: &impl Fn(usize) -> R, best: R) -> R {
         let sum = R::sum_of(&group[..size]);
         total = Some(total.map_or(sum, |total| total + sum));
     }
-    first + total.expect("there are two") / ties as f64
+    let mean = total.expect("there are two") / ties as f64;
+    if is_finite { first - mean } else { mean }
 }

@@ -142,7 +142,12 @@ fn products_have_the_bits_of_arrays_in_all_ranks_and_transpositions() {
             let (of_x, of_y): ((&[usize], &[f64]), (&[usize], &[f64])) = ((&[k], &x), (&[k], &y));
             let check = |first: (&[usize], &[f64]), second: (&[usize], &[f64]), expected: Vec<u64>| {
                 let types = [first, second].map(|(shape, _)| Type::array(Elem::F64, shape.len() as u8));
-                let op = Op::MatMul { a_transposed, b_transposed, strong };
+                // Vectors are not transposed.
+                let op = Op::MatMul {
+                    a_transposed: a_transposed && types[0].rank == 2,
+                    b_transposed: b_transposed && types[1].rank == 2,
+                    strong,
+                };
                 let product = program(&types, |b, v| b.emit_all(op, v));
                 gives(&product, &[first, second], Accumulator::Naive, &expected);
             };

@@ -47,8 +47,8 @@ impl<'p, 'a, const K: usize, S: Summand> Perturbed<'p, 'a, K, S> {
     }
 
     /// The inner product of `x` and as many parameters from `start` on, as a layer of a network computes it,
-    /// accumulated as asked for. With [`Accumulator::Exact`] value and slopes are rounded once each, however
-    /// many parameters there are.
+    /// accumulated as asked for: with [`Accumulator::Naive`] one product after the other; with
+    /// [`Accumulator::Exact`] value and slopes are rounded once each, however many parameters there are.
     ///
     /// ```
     /// use palinode_core::{Accumulator, DualN, Key};
