@@ -447,8 +447,8 @@ pub trait Scalar:
         let (a, b): (Vec<Self>, Vec<Self>) = (0..count).map(pair).unzip();
         Self::dot_with(&a, &b, how)
     }
-    /// [`strong_dot_with`](Self::strong_dot_with) of the pairs at the places 0 to `count`, which must be there
-    /// already.
+    /// [`strong_dot_with`](Self::strong_dot_with) of the pairs at the places 0 to `count`, which must be
+    /// there already.
     fn strong_dot_with_over(count: usize, how: Accumulator, pair: impl Fn(usize) -> (Self, Self)) -> Self {
         order::strong_dot_with_over(count, how, pair)
     }

@@ -80,8 +80,8 @@ pub struct Limits {
     pub budget: Budget,
     /// How the sums of reductions and of products of matrices (dot products among them) are computed, in
     /// derivatives, too; naively in the order of [`palinode_core::sums`]. What a program adds up itself, in a
-    /// loop, it adds one after the other. Numbers with derivatives are taken apart for that in memory that the
-    /// budget does not see; plain numbers are not.
+    /// loop, it adds one after the other. Numbers with derivatives are taken apart for that in memory that
+    /// the budget does not see; plain numbers are not.
     pub accumulator: Accumulator,
 }
 

@@ -1,8 +1,8 @@
 //! Products of arrays: of matrices, of vectors and of both.
 //!
 //! Input: arrays of rank 1 and 2. Output: an array or a number, whose entries are what
-//! [`palinode_core::sums`] says: chains if the result has rank 2, dot products otherwise. Compensated and exact
-//! ones are dot products of a row and a column.
+//! [`palinode_core::sums`] says: chains if the result has rank 2, dot products otherwise. Compensated and
+//! exact ones are dot products of a row and a column.
 
 use palinode_core::products::{self, MatrixView, add_product, times_vector};
 use palinode_core::{Accumulator, Real};

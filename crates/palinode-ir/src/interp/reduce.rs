@@ -1,9 +1,9 @@
 //! Sums, maxima and minima along axes.
 //!
-//! Input: an array of real numbers and axes. Output: an array without them, or a number. Naive sums have the order
-//! of [`palinode_core::sums`], the elements of several axes counted as they lie. The largest of numbers is the
-//! first one that none exceeds; NaN counts only if there is nothing else. Numbers with derivatives that tie
-//! for it share its derivative (decision 0009).
+//! Input: an array of real numbers and axes. Output: an array without them, or a number. Naive sums have the
+//! order of [`palinode_core::sums`], the elements of several axes counted as they lie. The largest of numbers
+//! is the first one that none exceeds; NaN counts only if there is nothing else. Numbers with derivatives
+//! that tie for it share its derivative (decision 0009).
 
 use palinode_core::machine::{Task, on_this_machine};
 use palinode_core::sums::sum_axis;
@@ -140,8 +140,8 @@ impl<R: Real, F: Fn(R, R) -> bool> Task for ExtremeOfLines<'_, R, F> {
     }
 }
 
-/// The best of a lane of floats, which has an element: the first one that none is better than. NaN is better than
-/// nothing, and nothing else.
+/// The best of a lane of floats, which has an element: the first one that none is better than. NaN is better
+/// than nothing, and nothing else.
 struct Extreme<'a, R, F> {
     lane: &'a [R],
     is_better: F,
@@ -178,9 +178,9 @@ fn shared<R: Real>(count: usize, lane: &impl Fn(usize) -> R, best: R) -> R {
     if ties < 2 || tied().all(|x| x.carries_nothing()) {
         return best;
     }
-    // The differences are zeros, the first of them +0, and so is their mean: subtracted, it changes no bit of the
-    // value. Infinities have no differences, but are their own mean. All are added by groups, so that nothing is
-    // allocated.
+    // The differences are zeros, the first of them +0, and so is their mean: subtracted, it changes no bit of
+    // the value. Infinities have no differences, but are their own mean. All are added by groups, so that
+    // nothing is allocated.
     let first = tied().next().expect("there are two");
     let is_finite = first.glance().is_some_and(f64::is_finite);
     let mut shares = tied().map(|x| if is_finite { first - x } else { x });

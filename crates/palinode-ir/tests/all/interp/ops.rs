@@ -153,7 +153,8 @@ fn reductions() {
     gives(&reduce(Reduction::Min, &[0]), &[two_by_three()], vector(&[1.0, 2.0, 3.0]));
     gives(&reduce(Reduction::Sum, &[1]), &[Datum::matrix(2, 0, vec![])], vector(&[0.0, 0.0]));
     gives(&reduce(Reduction::Max, &[0]), &[Datum::matrix(2, 0, vec![])], vector(&[]));
-    // Lanes 1 and 3, and 0 and 2, then both: what is next to a large one vanishes, pairs of small ones do not.
+    // Lanes 1 and 3, and 0 and 2, then both: what is next to a large one vanishes, pairs of small ones do
+    // not.
     let sum = one(Op::Reduce(Reduction::Sum, vec![0]), &[VECTOR], &[]);
     gives(&sum, &[vector(&[1.0, 1e-16, 1e-16, 1e-16])], Datum::real(1.0000000000000002));
     gives(&sum, &[vector(&[1.0, 1e-16, 1e-16])], Datum::real(1.0));
