@@ -6,6 +6,9 @@ use palinode_core::{Accumulator, Array, Dual, Key, Real, Scalar, Tape};
 use palinode_ir::interp::{Code, Datum, Limits, Tensor};
 use palinode_ir::{Elem, Op, Program, Reduction, Type};
 
+/// Lengths and elements.
+type Given<'a> = (&'a [usize], &'a [f64]);
+
 fn bits(x: f64) -> u64 {
     if x.is_nan() { u64::MAX } else { x.to_bits() }
 }
@@ -35,9 +38,8 @@ fn results<R: Real>(program: &Program, inputs: &[Datum<R>], how: Accumulator) ->
 
 /// The same on `f64`, on derivative numbers and on the tape.
 #[track_caller]
-fn gives(program: &Program, inputs: &[(&[usize], &[f64])], how: Accumulator, expected: &[u64]) {
-    let of =
-        |x: &[(&[usize], &[f64])]| x.iter().map(|(shape, x)| datum(shape, x, &|x| x)).collect::<Vec<_>>();
+fn gives(program: &Program, inputs: &[Given<'_>], how: Accumulator, expected: &[u64]) {
+    let of = |x: &[Given<'_>]| x.iter().map(|(shape, x)| datum(shape, x, &|x| x)).collect::<Vec<_>>();
     assert_eq!(results(program, &of(inputs), how), expected, "{how:?}");
     let duals: Vec<_> = inputs.iter().map(|(shape, x)| datum(shape, x, &|x| Dual::new(x, 0.25))).collect();
     assert_eq!(results(program, &duals, how), expected, "{how:?}, dual numbers");
@@ -137,10 +139,10 @@ fn products_have_the_bits_of_arrays_in_all_ranks_and_transpositions() {
         let (a_turned, b_turned) = (turned(&a, k), turned(&b, n));
         for flags in 0..8 {
             let [a_transposed, b_transposed, strong] = [1, 2, 4].map(|flag| flags & flag != 0);
-            let of_a: (&[usize], &[f64]) = if a_transposed { (&[k, m], &a_turned) } else { (&[m, k], &a) };
-            let of_b: (&[usize], &[f64]) = if b_transposed { (&[n, k], &b_turned) } else { (&[k, n], &b) };
-            let (of_x, of_y): ((&[usize], &[f64]), (&[usize], &[f64])) = ((&[k], &x), (&[k], &y));
-            let check = |first: (&[usize], &[f64]), second: (&[usize], &[f64]), expected: Vec<u64>| {
+            let of_a: Given<'_> = if a_transposed { (&[k, m], &a_turned) } else { (&[m, k], &a) };
+            let of_b: Given<'_> = if b_transposed { (&[n, k], &b_turned) } else { (&[k, n], &b) };
+            let (of_x, of_y): (Given<'_>, Given<'_>) = ((&[k], &x), (&[k], &y));
+            let check = |first: Given<'_>, second: Given<'_>, expected: Vec<u64>| {
                 let types = [first, second].map(|(shape, _)| Type::array(Elem::F64, shape.len() as u8));
                 // Vectors are not transposed.
                 let op = Op::MatMul {
@@ -186,10 +188,8 @@ fn accumulated_and_strong_products_are_what_numbers_say() {
                     let matrix = Type::array(Elem::F64, 2);
                     let op = Op::MatMul { a_transposed, b_transposed, strong };
                     let product = program(&[matrix, matrix], |b, v| b.emit_all(op, v));
-                    let first: (&[usize], &[f64]) =
-                        if a_transposed { (&[k, m], &a_turned) } else { (&[m, k], &a) };
-                    let second: (&[usize], &[f64]) =
-                        if b_transposed { (&[n, k], &b_turned) } else { (&[k, n], &b) };
+                    let first: Given<'_> = if a_transposed { (&[k, m], &a_turned) } else { (&[m, k], &a) };
+                    let second: Given<'_> = if b_transposed { (&[n, k], &b_turned) } else { (&[k, n], &b) };
                     gives(&product, &[first, second], how, &expected);
                 }
             }
