@@ -17,10 +17,10 @@ use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext, Variable};
 use cranelift_jit::{JITBuilder, JITModule};
 use cranelift_module::{FuncId, Linkage, Module};
 use palinode_ir::loops::{
-    self, Buf, Given, Index, Kind, LoopForm, Operand, Place, Port, Reg, Role, Stmt, Taken, Unproven,
+    self, Buf, Given, Index, Kind, LoopForm, Matrix, Operand, Place, Port, Reg, Role, Stmt, Taken, Unproven,
 };
 
-use crate::runtime::{self, Site};
+use crate::runtime::{self, Interpreted, Site};
 
 /// Why there is no machine code.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -359,7 +359,11 @@ impl<'f> Gen<'f> {
     }
 
     fn pointer_to(&mut self, place: &Place) -> Value {
-        let (base, offset) = self.address(place.buf, &place.at, 0);
+        self.pointer_at(place.buf, &place.at)
+    }
+
+    fn pointer_at(&mut self, buf: Buf, at: &Index) -> Value {
+        let (base, offset) = self.address(buf, at, 0);
         if offset == 0 { base } else { self.builder.ins().iadd_imm_s(base, i64::from(offset)) }
     }
 
@@ -495,12 +499,30 @@ impl<'f> Gen<'f> {
             Stmt::While { condition, holds, body } => self.while_loop(condition, *holds, body),
             Stmt::If { holds, then, other } => self.branches(*holds, then, other),
             Stmt::Each { axes, body } => self.each(axes, body),
-            Stmt::Function { rule, place } => {
-                let row = self.builder.ins().iconst(types::I32, runtime::number(rule.row));
-                let parameter = self.builder.ins().iconst(types::I32, i64::from(rule.parameter));
+            Stmt::AllFinite { place } => {
+                let site = Site::AllFinite { count: place.elements() };
                 let pointer = self.pointer_to(place);
-                let count = self.int(place.shape.iter().product::<usize>() as i64);
-                self.call(runtime::Which::Function, &[row, parameter, pointer, count]);
+                self.site(site, &[pointer], &[]);
+            }
+            Stmt::Function { rule, place } => {
+                let site = Site::function(*rule, place.elements());
+                let pointer = self.pointer_to(place);
+                self.site(site, &[pointer], &[]);
+            }
+            Stmt::Reduce { kind, from, to } => {
+                let lengths = from.shape[..].try_into().expect("the verifier: three axes");
+                let pointer = self.pointer_to(from);
+                self.site(Site::Reduce { kind: *kind, lengths }, &[pointer], core::slice::from_ref(to));
+            }
+            Stmt::Product { strong, a, b, to } => {
+                let site = Site::Product { strong: *strong, a: a.into(), b: b.into() };
+                let pointers = [a, b].map(|Matrix { buf, at, .. }| self.pointer_at(*buf, at));
+                self.site(site, &pointers, &[Taken::Array(to.clone())]);
+            }
+            Stmt::Dots { strong, a, x, to } => {
+                let site = Site::Dots { strong: *strong, a: a.into() };
+                let pointers = [self.pointer_at(a.buf, &a.at), self.pointer_to(x)];
+                self.site(site, &pointers, core::slice::from_ref(to));
             }
             Stmt::Kernel { op, single, given, taken } => self.kernel(op, *single, given, taken),
             Stmt::Swap { a, b } => {
@@ -541,29 +563,13 @@ impl<'f> Gen<'f> {
     }
 
     fn kernel(&mut self, op: &palinode_ir::Op, single: bool, given: &[Given], taken: &[Taken]) {
-        let words = given.len() + taken.len();
-        let slot = self.builder.create_sized_stack_slot(StackSlotData::new(
-            StackSlotKind::ExplicitSlot,
-            8 * words as u32,
-            3,
-        ));
-        let mut at = 0;
-        for given in given {
-            let value = match given {
+        let words: Vec<Value> = given
+            .iter()
+            .map(|given| match given {
                 Given::Scalar(operand) => self.operand(*operand),
                 Given::Array(place) => self.pointer_to(place),
-            };
-            self.builder.ins().stack_store(self.pointer, value, slot, at);
-            at += 8;
-        }
-        let first_taken = at;
-        for taken in taken {
-            if let Taken::Array(place) = taken {
-                let pointer = self.pointer_to(place);
-                self.builder.ins().stack_store(self.pointer, pointer, slot, at);
-            }
-            at += 8;
-        }
+            })
+            .collect();
         let kinds: Vec<Kind> = given
             .iter()
             .map(|given| match given {
@@ -571,23 +577,40 @@ impl<'f> Gen<'f> {
                 Given::Array(place) => self.form.buffers[place.buf.index()].kind,
             })
             .collect();
-        let results: Vec<Kind> = taken
-            .iter()
-            .map(|taken| match taken {
-                Taken::Scalar(reg) => self.form.registers[reg.index()],
-                Taken::Array(place) => self.form.buffers[place.buf.index()].kind,
-            })
-            .collect();
-        self.sites.push(Site::new(op, single, given, &kinds, taken, &results, self.form.traps));
+        let site = Interpreted::new(op, single, given, &kinds, taken, self.form.traps);
+        self.site(Site::Interpreted(Box::new(site)), &words, taken);
+    }
+
+    /// Calls what a site does, on words and addresses; leaves if it fails.
+    fn site(&mut self, site: Site, given: &[Value], taken: &[Taken]) {
+        // The words, and behind them scalars that are taken.
+        let words = given.len() + 2 * taken.len();
+        let slot = self.builder.create_sized_stack_slot(StackSlotData::new(
+            StackSlotKind::ExplicitSlot,
+            8 * words as u32,
+            3,
+        ));
+        let scalar = |number: usize| 8 * (given.len() + taken.len() + number) as i32;
+        for (number, taken) in taken.iter().enumerate() {
+            let address = match taken {
+                Taken::Scalar(_) => self.builder.ins().stack_addr(self.pointer, slot, scalar(number)),
+                Taken::Array(place) => self.pointer_to(place),
+            };
+            self.builder.ins().stack_store(self.pointer, address, slot, 8 * (given.len() + number) as i32);
+        }
+        for (number, &value) in given.iter().enumerate() {
+            self.builder.ins().stack_store(self.pointer, value, slot, 8 * number as i32);
+        }
+        self.sites.push(site);
         let number = self.int(self.sites.len() as i64 - 1);
         let words = self.builder.ins().stack_addr(self.pointer, slot, 0);
         let context = self.context;
-        let done = self.call(runtime::Which::Kernel, &[context, number, words]).expect("whether it could");
+        let done = self.call(runtime::Which::Site, &[context, number, words]).expect("whether it could");
         self.unless(done);
-        for (taken, place) in taken.iter().zip(0..) {
+        for (number, taken) in taken.iter().enumerate() {
             if let Taken::Scalar(reg) = taken {
                 let of = ty(self.form.registers[reg.index()]);
-                let value = self.builder.ins().stack_load(self.pointer, of, slot, first_taken + 8 * place);
+                let value = self.builder.ins().stack_load(self.pointer, of, slot, scalar(number));
                 self.set(*reg, value);
             }
         }

@@ -1,14 +1,17 @@
 //! What machine code calls.
 //!
-//! Functions of reals are those of the rule table on `f64`, and operations on whole arrays are run by the
+//! Functions of reals are those of the rule table on `f64`, sums and products are the kernels of
+//! `palinode-num` that the interpreter calls, too, and other operations on whole arrays are run by the
 //! interpreter, so that the bits are the same.
 
 use cranelift_codegen::ir::types::{self, Type};
-use palinode_core::decision;
+use palinode_core::machine::{Task, on_this_machine};
+use palinode_core::products::{MatrixView, add_product, times_vector};
 use palinode_core::rules::Row;
-use palinode_ir::interp::{Code, Datum, Limits, Tensor};
-use palinode_ir::loops::{Given, Kind, Taken};
-use palinode_ir::{Elem, Op};
+use palinode_core::{decision, elementary};
+use palinode_ir::interp::{Code, Datum, Limits, Tensor, reduce_axis};
+use palinode_ir::loops::{Given, Kind, Matrix, Taken};
+use palinode_ir::{Elem, Op, Reduction, Rule};
 
 /// Comparisons of numbers that are not larger than this are shown to the hook for decisions.
 pub(crate) use palinode_core::decision::TINY;
@@ -85,10 +88,9 @@ macro_rules! functions {
 
 functions! {
     Map "palinode_map" (Short Short Real Real Real) -> Real;
-    Function "palinode_function" (Short Short Pointer Int);
     FromInt "palinode_from_int" (Int) -> Real;
     Compared "palinode_compared" (Real Real Short);
-    Kernel "palinode_kernel" (Pointer Int Pointer) -> Int;
+    Site "palinode_site" (Pointer Int Pointer) -> Int;
     Reserve "palinode_reserve" (Pointer Int Int) -> Int;
 }
 
@@ -96,10 +98,9 @@ impl Function {
     pub(crate) fn address(&self) -> *const u8 {
         match self.which {
             Which::Map => map as *const u8,
-            Which::Function => function as *const u8,
             Which::FromInt => from_int as *const u8,
             Which::Compared => compared as *const u8,
-            Which::Kernel => kernel as *const u8,
+            Which::Site => site as *const u8,
             Which::Reserve => reserve as *const u8,
         }
     }
@@ -115,16 +116,6 @@ extern "C" fn map(row: i32, parameter: i32, a: f64, b: f64, c: f64) -> f64 {
     row.value(parameter, &[a, b, c][..row.arity()])
 }
 
-extern "C" fn function(row: i32, parameter: i32, elements: *mut f64, count: i64) {
-    let row = Row::ALL[row as usize];
-    // SAFETY: machine code gives a place of a buffer, and its number of elements.
-    #[allow(unsafe_code)]
-    let elements = unsafe { core::slice::from_raw_parts_mut(elements, count as usize) };
-    for x in elements {
-        *x = row.value(parameter, &[*x]);
-    }
-}
-
 extern "C" fn from_int(n: i64) -> f64 {
     palinode_ir::interp::real_of(n)
 }
@@ -133,25 +124,155 @@ extern "C" fn compared(a: f64, b: f64, is_equality: i32) {
     decision::compared_plainly(Some(a), Some(b), is_equality != 0);
 }
 
+/// What machine code has done by a kernel, at one place of the program.
+pub(crate) enum Site {
+    /// A function of so many numbers, over themselves.
+    Function { vectors: Option<elementary::Function>, rule: Rule, count: usize },
+    /// Whether so many numbers are finite.
+    AllFinite { count: usize },
+    /// Along the middle one of three axes.
+    Reduce { kind: Reduction, lengths: [usize; 3] },
+    /// Of two matrices.
+    Product { strong: bool, a: Shape, b: Shape },
+    /// Of the rows of a matrix and a vector.
+    Dots { strong: bool, a: Shape },
+    /// Any other operation.
+    Interpreted(Box<Interpreted>),
+}
+
+/// How a matrix lies in memory.
+#[derive(Clone, Copy)]
+pub(crate) struct Shape {
+    sizes: [usize; 2],
+    steps: [usize; 2],
+    span: usize,
+}
+
+impl From<&Matrix> for Shape {
+    fn from(matrix: &Matrix) -> Shape {
+        let span = matrix.span().expect("the verifier: it is in a buffer");
+        Shape { sizes: matrix.sizes, steps: matrix.steps, span }
+    }
+}
+
+/// The reals behind a word.
+///
+/// # Safety
+/// It is the address of so many, which nobody changes meanwhile.
+#[allow(unsafe_code)]
+unsafe fn reals<'a>(word: u64, count: usize) -> &'a [f64] {
+    if count == 0 {
+        return &[];
+    }
+    // SAFETY: as the caller says.
+    unsafe { core::slice::from_raw_parts(word as *const f64, count) }
+}
+
+/// The same, to be changed.
+///
+/// # Safety
+/// It is the address of so many, which nobody else uses meanwhile.
+#[allow(unsafe_code)]
+unsafe fn reals_mut<'a>(word: u64, count: usize) -> &'a mut [f64] {
+    if count == 0 {
+        return &mut [];
+    }
+    // SAFETY: as the caller says.
+    unsafe { core::slice::from_raw_parts_mut(word as *mut f64, count) }
+}
+
+impl Shape {
+    /// The matrix behind a word.
+    ///
+    /// # Safety
+    /// It is the address of such a matrix, which nobody changes meanwhile.
+    #[allow(unsafe_code)]
+    unsafe fn view<'a>(self, word: u64) -> MatrixView<'a, f64> {
+        // SAFETY: as the caller says.
+        let data = unsafe { reals(word, self.span) };
+        MatrixView::with_steps(data, self.sizes, self.steps)
+    }
+}
+
+struct AllFinite<'a>(&'a [f64]);
+
+impl Task for AllFinite<'_> {
+    type Output = bool;
+    #[inline(always)]
+    fn run(self) -> bool {
+        let mut bits = 0;
+        for x in self.0 {
+            bits |= (x - x).to_bits();
+        }
+        bits == 0
+    }
+}
+
+impl Site {
+    pub(crate) fn function(rule: Rule, count: usize) -> Site {
+        let same = |function: &&elementary::Function| function.name() == rule.row.name();
+        let vectors = elementary::Function::ALL.iter().find(same).copied();
+        Site::Function { vectors, rule, count }
+    }
+
+    /// Does it; whether it did not fail.
+    ///
+    /// # Safety
+    /// `words` has a word for each operand and each result: scalars that are given, and addresses of as many
+    /// elements as the site says, results apart from operands.
+    #[allow(unsafe_code)]
+    unsafe fn run(&self, words: *mut u64) -> bool {
+        // SAFETY: the caller says how many words there are, and what they point to.
+        unsafe {
+            let word = |number: usize| *words.add(number);
+            match *self {
+                Site::Function { vectors, rule, count } => {
+                    let numbers = reals_mut(word(0), count);
+                    match vectors {
+                        Some(function) => function.in_place(numbers),
+                        None => numbers.iter_mut().for_each(|x| *x = rule.row.value(rule.parameter, &[*x])),
+                    }
+                }
+                Site::AllFinite { count } => return on_this_machine(AllFinite(reals(word(0), count))),
+                Site::Reduce { kind, lengths } => {
+                    let results = reals_mut(word(1), lengths[0] * lengths[2]);
+                    reduce_axis(kind, reals(word(0), lengths.iter().product()), lengths, results);
+                }
+                Site::Product { strong, a, b } => {
+                    let c = reals_mut(word(2), a.sizes[0] * b.sizes[1]);
+                    c.fill(0.0);
+                    add_product(c, a.view(word(0)), b.view(word(1)), strong);
+                }
+                Site::Dots { strong, a } => {
+                    let x = reals(word(1), a.sizes[1]);
+                    times_vector(reals_mut(word(2), a.sizes[0]), a.view(word(0)), x, strong);
+                }
+                Site::Interpreted(ref site) => return site.run(words),
+            }
+        }
+        true
+    }
+}
+
 /// An operation that the interpreter does: a program of one instruction.
-pub(crate) struct Site {
+pub(crate) struct Interpreted {
     code: Code,
     limits: Limits,
     /// Kinds and, of arrays, lengths.
     given: Vec<(Kind, Option<Vec<usize>>)>,
-    taken: Vec<(Kind, Option<usize>)>,
+    /// How many elements each result has.
+    taken: Vec<usize>,
 }
 
-impl Site {
+impl Interpreted {
     pub(crate) fn new(
         op: &Op,
         single: bool,
         given: &[Given],
         kinds: &[Kind],
         taken: &[Taken],
-        results: &[Kind],
         traps: bool,
-    ) -> Site {
+    ) -> Interpreted {
         let elem = |kind: Kind| match kind {
             Kind::Real if single => Elem::F32,
             Kind::Real => Elem::F64,
@@ -173,14 +294,13 @@ impl Site {
         let program = palinode_ir::loops::one_operation(op, &types);
         let taken = taken
             .iter()
-            .zip(results)
-            .map(|(taken, &kind)| match taken {
-                Taken::Scalar(_) => (kind, None),
-                Taken::Array(place) => (kind, Some(place.shape.iter().product())),
+            .map(|taken| match taken {
+                Taken::Scalar(_) => 1,
+                Taken::Array(place) => place.elements(),
             })
             .collect();
         let limits = Limits { trap_nonfinite: traps, ..Limits::default() };
-        Site { code: Code::new(&program), limits, given, taken }
+        Interpreted { code: Code::new(&program), limits, given, taken }
     }
 
     /// Runs it; whether it did not fail.
@@ -198,18 +318,15 @@ impl Site {
             inputs.push(unsafe { datum(*kind, word, shape.as_deref()) });
         }
         let Ok(outputs) = self.code.run(&inputs, &self.limits) else { return false };
-        for (at, (output, (_, count))) in outputs.iter().zip(&self.taken).enumerate() {
+        for (at, (output, count)) in outputs.iter().zip(&self.taken).enumerate() {
             // SAFETY: there is a word for each result, after those of the operands.
             let word = unsafe { words.add(self.given.len() + at) };
-            // SAFETY: it is a pointer to so many elements, or where a scalar goes.
+            // SAFETY: it is the address of so many elements.
             unsafe {
-                match (output, count) {
-                    (Datum::Real(tensor), None) => *word = tensor.data[0].to_bits(),
-                    (Datum::Int(tensor), None) => *word = tensor.data[0] as u64,
-                    (Datum::Bool(tensor), None) => *word = u64::from(tensor.data[0]),
-                    (Datum::Real(tensor), Some(count)) => copy(&tensor.data, *word as *mut f64, *count),
-                    (Datum::Int(tensor), Some(count)) => copy(&tensor.data, *word as *mut i64, *count),
-                    (Datum::Bool(tensor), Some(count)) => copy(&tensor.data, *word as *mut bool, *count),
+                match output {
+                    Datum::Real(tensor) => copy(&tensor.data, *word as *mut f64, *count),
+                    Datum::Int(tensor) => copy(&tensor.data, *word as *mut i64, *count),
+                    Datum::Bool(tensor) => copy(&tensor.data, *word as *mut bool, *count),
                 }
             }
         }
@@ -259,7 +376,7 @@ unsafe fn copy<T: Copy>(from: &[T], to: *mut T, count: usize) {
     }
 }
 
-extern "C" fn kernel(context: *mut Context, site: i64, words: *mut u64) -> i64 {
+extern "C" fn site(context: *mut Context, site: i64, words: *mut u64) -> i64 {
     // SAFETY: machine code passes its context on, the number of a site, and as many words as that has.
     #[allow(unsafe_code)]
     let done = unsafe { (*(*context).sites.add(site as usize)).run(words) };

@@ -59,6 +59,7 @@ pub use tensor::{Datum, Tensor};
 
 use crate::fast::FastMap;
 use crate::liveness::{self, BlockMarks};
+use crate::op::Reduction;
 use crate::program::{Function, Program};
 use crate::types::Span;
 use ledger::Record;
@@ -314,6 +315,21 @@ const _: () = {
 #[doc(hidden)]
 pub fn real_of(n: i64) -> f64 {
     value::from_int(n)
+}
+
+/// Reduces the middle one of three axes of elements that lie one after another, as a run does.
+///
+/// # Panics
+/// If there are not as many elements or results, or nothing of which something is largest or smallest.
+#[doc(hidden)]
+pub fn reduce_axis(kind: Reduction, data: &[f64], lengths: [usize; 3], results: &mut [f64]) {
+    let [outer, length, inner] = lengths;
+    assert_eq!(data.len(), outer * length * inner, "as many elements as the lengths say");
+    assert_eq!(results.len(), outer * inner, "as many results as the lengths say");
+    assert!(length > 0 || kind == Reduction::Sum, "there is a largest and a smallest of something only");
+    if !results.is_empty() {
+        reduce::along(kind, data, lengths, Accumulator::Naive, results);
+    }
 }
 
 /// Compiles a program and runs it once, with the default limits.

@@ -43,27 +43,8 @@ pub(super) fn reduce<R: Real>(
     if results.is_empty() {
         return Ok(Val::from_reals(made));
     }
-    if let Some([outer, length, inner]) = neighbours(axes, lengths) {
-        let better = |kind| move |x: R, best: R| if kind == Reduction::Max { best < x } else { x < best };
-        match kind {
-            Reduction::Sum if how == Accumulator::Naive => sum_axis(data, [outer, length, inner], results),
-            _ if inner == 1 => {
-                results.iter_mut().zip(data.chunks(length.max(1))).for_each(|(result, lane)| {
-                    *result = of_run(kind, lane, how);
-                });
-            }
-            Reduction::Max | Reduction::Min if R::IS_FLOAT => {
-                for (data, best) in data.chunks(length * inner).zip(results.chunks_mut(inner)) {
-                    on_this_machine(ExtremeOfLines { data, best, is_better: better(kind) });
-                }
-            }
-            _ => {
-                for (at, result) in results.iter_mut().enumerate() {
-                    let first = at / inner * length * inner + at % inner;
-                    *result = combined(kind, length, how, |k| data[first + k * inner]);
-                }
-            }
-        }
+    if let Some(lengths) = neighbours(axes, lengths) {
+        along(kind, data, lengths, how, results);
         return Ok(Val::from_reals(made));
     }
     let own = strides(lengths);
@@ -79,6 +60,36 @@ pub(super) fn reduce<R: Real>(
         *result = combined(kind, per_lane, how, |k| data[first + offset(&lane, k)]);
     }
     Ok(Val::from_reals(made))
+}
+
+/// Reduces the middle one of three axes; there is a result, and what is largest or smallest is of something.
+pub(super) fn along<R: Real>(
+    kind: Reduction,
+    data: &[R],
+    [outer, length, inner]: [usize; 3],
+    how: Accumulator,
+    results: &mut [R],
+) {
+    let better = |kind| move |x: R, best: R| if kind == Reduction::Max { best < x } else { x < best };
+    match kind {
+        Reduction::Sum if how == Accumulator::Naive => sum_axis(data, [outer, length, inner], results),
+        _ if inner == 1 => {
+            for (number, result) in results.iter_mut().enumerate() {
+                *result = of_run(kind, &data[number * length..][..length], how);
+            }
+        }
+        Reduction::Max | Reduction::Min if R::IS_FLOAT => {
+            for (data, best) in data.chunks(length * inner).zip(results.chunks_mut(inner)) {
+                on_this_machine(ExtremeOfLines { data, best, is_better: better(kind) });
+            }
+        }
+        _ => {
+            for (at, result) in results.iter_mut().enumerate() {
+                let first = at / inner * length * inner + at % inner;
+                *result = combined(kind, length, how, |k| data[first + k * inner]);
+            }
+        }
+    }
 }
 
 /// How many elements there are before, along and behind the axes, if they are neighbours.

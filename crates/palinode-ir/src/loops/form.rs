@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use palinode_core::rules::Row;
 
-use crate::op::{Comparison, IntOp, Op, Rule};
+use crate::op::{Comparison, IntOp, Op, Reduction, Rule};
 use crate::types::{Elem, Span};
 
 /// What a register or an element of a buffer is. Single precision is kept as a rounded double.
@@ -184,6 +184,44 @@ pub struct Place {
     pub shape: Vec<usize>,
 }
 
+impl Place {
+    /// The first elements of a buffer.
+    pub fn first(buf: Buf, shape: Vec<usize>) -> Place {
+        Place { buf, at: Index::constant(0), shape }
+    }
+
+    /// How many elements.
+    pub fn elements(&self) -> usize {
+        self.shape.iter().product()
+    }
+}
+
+/// A matrix in a buffer: entry `(i, j)` is at `at + i * steps[0] + j * steps[1]`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Matrix {
+    /// The buffer.
+    pub buf: Buf,
+    /// The first entry.
+    pub at: Index,
+    /// How many rows and columns.
+    pub sizes: [usize; 2],
+    /// The distances from row to row and from column to column.
+    pub steps: [usize; 2],
+}
+
+impl Matrix {
+    /// From the first entry to behind the last one.
+    pub fn span(&self) -> Option<usize> {
+        let [rows, columns] = self.sizes;
+        if rows == 0 || columns == 0 {
+            return Some(0);
+        }
+        let down = (rows - 1).checked_mul(self.steps[0])?;
+        let along = (columns - 1).checked_mul(self.steps[1])?;
+        down.checked_add(along)?.checked_add(1)
+    }
+}
+
 /// What a kernel is given.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Given {
@@ -200,6 +238,14 @@ pub enum Taken {
     Scalar(Reg),
     /// An array.
     Array(Place),
+}
+
+impl Taken {
+    fn for_index(&mut self, f: &mut dyn FnMut(&mut Index)) {
+        if let Taken::Array(place) = self {
+            f(&mut place.at);
+        }
+    }
 }
 
 /// A statement. `to` is the register that it sets; `a`, `b`, `from`, `args` are what it reads.
@@ -236,6 +282,8 @@ pub enum Stmt {
     Store { buf: Buf, at: Index, from: Operand },
     /// Notes that a real should be finite: otherwise the run stops, at the latest at its end.
     Finite { a: Operand },
+    /// The same of all reals of a place.
+    AllFinite { place: Place },
     /// Stops unless `0 <= a < length`.
     Within { a: Operand, length: Operand },
     /// Stops unless it holds.
@@ -283,6 +331,14 @@ pub enum Stmt {
     },
     /// A function of reals for elements one after another, over themselves.
     Function { rule: Rule, place: Place },
+    /// Sums along the middle one of three axes, in the order of [`palinode_core::sums`], or what is largest or
+    /// smallest there, as the interpreter finds it: then there is something.
+    Reduce { kind: Reduction, from: Place, to: Taken },
+    /// The product of two matrices: chains, as [`palinode_core::sums`] defines them.
+    Product { strong: bool, a: Matrix, b: Matrix, to: Place },
+    /// The dot product of every row of a matrix and a vector, into as many places, or of its only row into a
+    /// register.
+    Dots { strong: bool, a: Matrix, x: Place, to: Taken },
     /// An operation of programs by a kernel; stops if it fails.
     Kernel { op: Op, single: bool, given: Vec<Given>, taken: Vec<Taken> },
     /// Exchanges the memory of two buffers.
@@ -381,7 +437,21 @@ impl Stmt {
         match self {
             Stmt::Index { index, .. } | Stmt::Reserve { length: index, .. } => f(index),
             Stmt::Load { at, .. } | Stmt::Store { at, .. } => f(at),
-            Stmt::Function { place, .. } => f(&mut place.at),
+            Stmt::Function { place, .. } | Stmt::AllFinite { place } => f(&mut place.at),
+            Stmt::Reduce { from, to, .. } => {
+                f(&mut from.at);
+                to.for_index(f);
+            }
+            Stmt::Product { a, b, to, .. } => {
+                f(&mut a.at);
+                f(&mut b.at);
+                f(&mut to.at);
+            }
+            Stmt::Dots { a, x, to, .. } => {
+                f(&mut a.at);
+                f(&mut x.at);
+                to.for_index(f);
+            }
             Stmt::Kernel { given, taken, .. } => {
                 for given in given {
                     if let Given::Array(place) = given {
@@ -389,9 +459,7 @@ impl Stmt {
                     }
                 }
                 for taken in taken {
-                    if let Taken::Array(place) = taken {
-                        f(&mut place.at);
-                    }
+                    taken.for_index(f);
                 }
             }
             _ => {}

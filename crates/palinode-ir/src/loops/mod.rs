@@ -21,7 +21,8 @@ mod print;
 mod verify;
 
 pub use form::{
-    Buf, Buffer, Given, Index, Kind, LoopForm, Operand, Place, Port, Refusal, Reg, Role, Stmt, Taken, Way,
+    Buf, Buffer, Given, Index, Kind, LoopForm, Matrix, Operand, Place, Port, Refusal, Reg, Role, Stmt, Taken,
+    Way,
 };
 pub use lower::lower;
 pub use one::one_operation;

@@ -2,7 +2,7 @@
 
 use core::fmt::{self, Display, Formatter, Write as _};
 
-use super::form::{Buf, Given, Index, Kind, LoopForm, Operand, Place, Port, Reg, Role, Stmt, Taken};
+use super::form::{Buf, Given, Index, Kind, LoopForm, Matrix, Operand, Place, Port, Reg, Role, Stmt, Taken};
 
 impl Display for Reg {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
@@ -54,6 +54,31 @@ impl Display for Index {
 impl Display for Place {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         write!(f, "{}[{}]{:?}", self.buf, self.at, self.shape)
+    }
+}
+
+impl Display for Matrix {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let ([rows, columns], [down, along]) = (self.sizes, self.steps);
+        write!(f, "{}[{}][{rows} by {down}, {columns} by {along}]", self.buf, self.at)
+    }
+}
+
+impl Display for Taken {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Taken::Scalar(reg) => write!(f, "{reg}"),
+            Taken::Array(place) => write!(f, "{place}"),
+        }
+    }
+}
+
+impl Display for Given {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Given::Scalar(operand) => write!(f, "{operand}"),
+            Given::Array(place) => write!(f, "{place}"),
+        }
     }
 }
 
@@ -137,6 +162,7 @@ fn print(stmt: &Stmt, depth: usize, out: &mut String) {
         Stmt::Load { to, buf, at } => line(format!("{to} = {buf}[{at}]")),
         Stmt::Store { buf, at, from } => line(format!("{buf}[{at}] = {from}")),
         Stmt::Finite { a } => line(format!("finite {a}")),
+        Stmt::AllFinite { place } => line(format!("finite {place}")),
         Stmt::Within { a, length } => line(format!("within {a}, {length}")),
         Stmt::Holds { a } => line(format!("holds {a}")),
         Stmt::Stop => line("stop".into()),
@@ -172,22 +198,15 @@ fn print(stmt: &Stmt, depth: usize, out: &mut String) {
             let _ = writeln!(out, "{pad}}}");
         }
         Stmt::Function { rule, place } => line(format!("{place} = {} itself", rule.row.name())),
+        Stmt::Reduce { kind, from, to } => line(format!("{to} = {} {from}", kind.name())),
+        Stmt::Product { strong, a, b, to } => {
+            line(format!("{to} = {} {a}, {b}", if *strong { "strong_matmul" } else { "matmul" }));
+        }
+        Stmt::Dots { strong, a, x, to } => {
+            line(format!("{to} = {} {a}, {x}", if *strong { "strong_dots" } else { "dots" }));
+        }
         Stmt::Kernel { op, given, taken, .. } => {
-            let given: Vec<String> = given
-                .iter()
-                .map(|given| match given {
-                    Given::Scalar(operand) => operand.to_string(),
-                    Given::Array(place) => place.to_string(),
-                })
-                .collect();
-            let taken: Vec<String> = taken
-                .iter()
-                .map(|taken| match taken {
-                    Taken::Scalar(reg) => reg.to_string(),
-                    Taken::Array(place) => place.to_string(),
-                })
-                .collect();
-            line(format!("{} = {} {}", taken.join(", "), op.name(), given.join(", ")));
+            line(format!("{} = {} {}", listed(taken), op.name(), listed(given)));
         }
         Stmt::Swap { a, b } => line(format!("swap {a}, {b}")),
         Stmt::Reserve { buf, length } => line(format!("reserve {buf}, {length}")),

@@ -11,7 +11,10 @@
 //! Invariants, each with the words of its refusal:
 //! - a register is set before it is read (`is read before it is set`), and gets what is of its kind
 //!   (`is of another kind`);
-//! - functions and kernels stay inside of their buffers (`leaves its buffer`), which do not grow;
+//! - functions, reductions, products and kernels stay inside of their buffers (`leaves its buffer`), which do
+//!   not grow;
+//! - a reduction or product writes to a buffer that it does not read (`reads what it writes`), and as many
+//!   reals as it has (`has other lengths`);
 //! - inputs are only read (`changes an input`);
 //! - an `Each` holds no control, and no round of it reads what another one writes (`depends on other
 //! rounds`);
@@ -19,8 +22,8 @@
 
 use std::collections::HashSet;
 
-use super::form::{Buf, Given, Index, Kind, LoopForm, Operand, Place, Port, Reg, Role, Stmt, Taken};
-use crate::op::IntOp;
+use super::form::{Buf, Given, Index, Kind, LoopForm, Matrix, Operand, Place, Port, Reg, Role, Stmt, Taken};
+use crate::op::{IntOp, Reduction};
 
 /// The loads and stores of a form that are to be checked when it runs, by their address in it.
 #[derive(Clone, Debug, Default)]
@@ -170,12 +173,54 @@ impl Verifier<'_> {
     }
 
     fn place(&self, place: &Place, who: &str) -> Result<(), String> {
-        let (least, most) = self.index(&place.at)?;
-        let buffer = self.buffer(place.buf)?;
         let count = place.shape.iter().try_fold(1_i128, |all, &n| all.checked_mul(n as i128));
         let count = count.ok_or_else(|| format!("{who} does not fit into memory"))?;
+        self.stretch(place.buf, &place.at, count, who)
+    }
+
+    /// So many elements from an index on are in a buffer that does not grow.
+    fn stretch(&self, buf: Buf, at: &Index, count: i128, who: &str) -> Result<(), String> {
+        let (least, most) = self.index(at)?;
+        let buffer = self.buffer(buf)?;
         if buffer.role == Role::Growing || least < 0 || most + count > i128::from(buffer.length) {
-            return Err(format!("{who} leaves its buffer: {place}"));
+            return Err(format!("{who} leaves its buffer: {count} from {buf}[{at}] on"));
+        }
+        Ok(())
+    }
+
+    /// A place of reals.
+    fn reals(&self, place: &Place, who: &str) -> Result<(), String> {
+        self.place(place, who)?;
+        self.are_real(place.buf, who)
+    }
+
+    fn are_real(&self, buf: Buf, who: &str) -> Result<(), String> {
+        match self.buffer(buf)?.kind {
+            Kind::Real => Ok(()),
+            Kind::Int | Kind::Bool => Err(format!("{buf} is of another kind than {who} takes")),
+        }
+    }
+
+    fn matrix(&self, matrix: &Matrix, who: &str) -> Result<(), String> {
+        let span = matrix.span().ok_or_else(|| format!("{who} does not fit into memory"))?;
+        self.stretch(matrix.buf, &matrix.at, span as i128, who)?;
+        self.are_real(matrix.buf, who)
+    }
+
+    /// Where so many reals go that are made from these buffers.
+    fn result(&mut self, to: &Taken, count: usize, from: &[Buf], who: &str) -> Result<(), String> {
+        let place = match to {
+            Taken::Scalar(reg) if count == 1 => return self.set(*reg, Kind::Real),
+            Taken::Scalar(_) => return Err(format!("{who} has other lengths than {to}")),
+            Taken::Array(place) => place,
+        };
+        self.reals(place, who)?;
+        self.changes(place.buf)?;
+        if place.shape.iter().try_fold(1_usize, |all, &n| all.checked_mul(n)) != Some(count) {
+            return Err(format!("{who} has other lengths than {to}"));
+        }
+        if from.contains(&place.buf) {
+            return Err(format!("{who} reads what it writes: {to}"));
         }
         Ok(())
     }
@@ -264,6 +309,35 @@ impl Verifier<'_> {
                 self.changes(*buf)
             }
             Stmt::Finite { a } => self.reads(&[*a], Kind::Real),
+            Stmt::AllFinite { place } => self.reals(place, "a check"),
+            Stmt::Reduce { kind, from, to } => {
+                self.reals(from, "a reduction")?;
+                let [outer, length, inner] = from.shape[..] else {
+                    return Err(format!("a reduction has other lengths than {from}"));
+                };
+                if length == 0 && *kind != Reduction::Sum {
+                    return Err(format!("a reduction has other lengths than {from}"));
+                }
+                let count = outer.checked_mul(inner).ok_or("a reduction does not fit into memory")?;
+                self.result(to, count, &[from.buf], "a reduction")
+            }
+            Stmt::Product { a, b, to, .. } => {
+                self.matrix(a, "a product")?;
+                self.matrix(b, "a product")?;
+                let count = a.sizes[0].checked_mul(b.sizes[1]).ok_or("a product does not fit into memory")?;
+                if a.sizes[1] != b.sizes[0] {
+                    return Err("a product has other lengths than its factors".into());
+                }
+                self.result(&Taken::Array(to.clone()), count, &[a.buf, b.buf], "a product")
+            }
+            Stmt::Dots { a, x, to, .. } => {
+                self.matrix(a, "a product")?;
+                self.reals(x, "a product")?;
+                if x.shape[..] != a.sizes[1..] {
+                    return Err("a product has other lengths than its factors".into());
+                }
+                self.result(to, a.sizes[0], &[a.buf, x.buf], "a product")
+            }
             Stmt::Within { a, length } => {
                 self.reads(&[*a, *length], Kind::Int)?;
                 if let (Operand::Reg(reg), Operand::Int(length)) = (a, length)
@@ -382,6 +456,7 @@ fn is_plain(stmt: &Stmt) -> bool {
         Stmt::Index { .. } | Stmt::Compare { .. } | Stmt::And { .. } | Stmt::Or { .. } => true,
         Stmt::Not { .. } | Stmt::Select { .. } | Stmt::Truncate { .. } | Stmt::Convert { .. } => true,
         Stmt::Load { .. } | Stmt::Store { .. } | Stmt::Finite { .. } => true,
+        Stmt::AllFinite { .. } | Stmt::Reduce { .. } | Stmt::Product { .. } | Stmt::Dots { .. } => false,
         Stmt::Within { .. } | Stmt::Holds { .. } | Stmt::Stop | Stmt::Step => false,
         Stmt::For { .. } | Stmt::While { .. } | Stmt::If { .. } | Stmt::Each { .. } => false,
         Stmt::Function { .. } | Stmt::Kernel { .. } | Stmt::Swap { .. } | Stmt::Reserve { .. } => false,
@@ -462,6 +537,12 @@ fn count_sets(stmts: &[Stmt], found: &mut [u32]) -> Result<(), String> {
                     }
                 }
             }
+            Stmt::Reduce { to, .. } | Stmt::Dots { to, .. } => {
+                if let Taken::Scalar(reg) = to {
+                    set(*reg)?;
+                }
+            }
+            Stmt::Product { .. } | Stmt::AllFinite { .. } => {}
             Stmt::Store { .. } | Stmt::Finite { .. } | Stmt::Within { .. } | Stmt::Holds { .. } => {}
             Stmt::Stop | Stmt::Step | Stmt::While { .. } | Stmt::If { .. } => {}
             Stmt::Function { .. } | Stmt::Swap { .. } | Stmt::Reserve { .. } => {}

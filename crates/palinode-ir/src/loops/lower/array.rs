@@ -146,7 +146,7 @@ impl Lower<'_> {
     }
 
     /// Keeps memory from being used again before the instruction is done.
-    fn hold(&mut self, handle: &Rc<Handle>) {
+    pub(super) fn hold(&mut self, handle: &Rc<Handle>) {
         self.held.push(Rc::clone(handle));
     }
 
@@ -165,7 +165,7 @@ impl Lower<'_> {
         if buffer.name.is_none() {
             buffer.name = name;
         }
-        let to = Place { buf: handle.buf, at: Index::constant(0), shape: array.shape.to_vec() };
+        let to = Place::first(handle.buf, array.shape.to_vec());
         self.fill(&to, &array)?;
         Ok(Arr::whole(array.elem, Rc::clone(&array.shape), handle))
     }
@@ -307,7 +307,7 @@ impl Lower<'_> {
         let mut kept = Vec::new();
         for map in functions {
             let Op::Map(rule) = map.op else { unreachable!("functions are rows") };
-            let handle = self.allocate(Kind::Real, BLOCK as usize);
+            let handle = self.allocate(Kind::Real, row.length as usize);
             let (inner, mut body) = self.begin_row(row, scratch.clone());
             self.blocks.push(Vec::new());
             let idx = body.idx.clone();
@@ -316,8 +316,7 @@ impl Lower<'_> {
             self.emit(Stmt::Store { buf: handle.buf, at: Index::reg(inner), from });
             let stmts = self.blocks.pop().expect("just pushed");
             self.emit(Stmt::Each { axes: vec![(inner, 0, row.length)], body: stmts });
-            let shape = vec![row.length as usize];
-            let place = Place { buf: handle.buf, at: Index::constant(0), shape };
+            let place = Place::first(handle.buf, vec![row.length as usize]);
             self.emit(Stmt::Function { rule, place });
             scratch.insert(Rc::as_ptr(map), handle.buf);
             kept.push(handle);

@@ -581,7 +581,7 @@ impl<'p> Lower<'p> {
                 for (handle, stmts) in [(&home, &mut *then), (&own, other)] {
                     self.blocks.push(core::mem::take(stmts));
                     let source = Arr::whole(a.elem, Rc::clone(&a.shape), Rc::clone(handle));
-                    let place = Place { buf: fresh.buf, at: Index::constant(0), shape: a.shape.to_vec() };
+                    let place = Place::first(fresh.buf, a.shape.to_vec());
                     self.fill(&place, &source)?;
                     *stmts = self.blocks.pop().expect("just pushed");
                 }

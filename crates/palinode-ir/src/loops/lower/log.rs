@@ -40,7 +40,7 @@ impl Lower<'_> {
                 let handle = self.buffer(kind, 0, role, None);
                 let length = Whole::known(n);
                 self.make_room(&handle, &length);
-                let place = Place { buf: handle.buf, at: Index::constant(0), shape: vec![n as usize] };
+                let place = Place::first(handle.buf, vec![n as usize]);
                 self.fill(&place, &array)?;
                 Ok(Log { elem, handle, length, grown: 0 })
             }
@@ -55,7 +55,7 @@ impl Lower<'_> {
         let handle = self.buffer(kind, 0, Role::Growing, None);
         self.make_room(&handle, &log.length);
         let from = Arr::whole(log.elem, vec![n as usize].into(), Rc::clone(&log.handle));
-        let place = Place { buf: handle.buf, at: Index::constant(0), shape: vec![n as usize] };
+        let place = Place::first(handle.buf, vec![n as usize]);
         self.fill(&place, &from)?;
         Ok(Log { elem: log.elem, handle, length: log.length.clone(), grown: log.grown })
     }

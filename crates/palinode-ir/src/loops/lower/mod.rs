@@ -18,6 +18,7 @@
 //! | `access` | reading, writing and adding at places; in place where nothing else needs the array |
 //! | `control` | loops, branches, calls |
 //! | `log` | vectors that loops push to |
+//! | `product` | reductions, products of matrices and vectors |
 //!
 //! Invariants: a buffer is changed only if nothing else needs what is in it; the rounds of an `Each` do not
 //! depend on each other.
@@ -26,6 +27,7 @@ mod access;
 mod array;
 mod control;
 mod log;
+mod product;
 mod scalar;
 mod value;
 mod view;
@@ -187,7 +189,7 @@ impl<'p> Lower<'p> {
         let kind = Kind::of(ty.elem);
         if !ty.is_scalar() {
             let handle = self.buffer(kind, input.elements(), Role::Input(number), None);
-            let place = Place { buf: handle.buf, at: Index::constant(0), shape: input.shape().to_vec() };
+            let place = Place::first(handle.buf, input.shape().to_vec());
             self.form.inputs.push(Port::Array(place));
             return Val::Array(Arr::whole(ty.elem, input.shape().into(), handle));
         }
@@ -385,6 +387,16 @@ impl<'p> Lower<'p> {
                 None => return self.stopped(inst),
             },
             Op::Push => self.push(args)?,
+            Op::Reduce(kind, axes) => match self.reduce(*kind, axes, ty, args)? {
+                Some(result) => result,
+                None => return self.stopped(inst),
+            },
+            Op::MatMul { a_transposed, b_transposed, strong } => {
+                match self.matmul([*a_transposed, *b_transposed], *strong, ty, args)? {
+                    Some(result) => result,
+                    None => return self.stopped(inst),
+                }
+            }
             Op::Outer { strong } => self.outer(*strong, ty, args)?,
             op => return self.kernel(op, inst, args),
         };
@@ -448,11 +460,7 @@ impl<'p> Lower<'p> {
                 results.push(Val::Single(self.single(reg)));
             } else {
                 let handle = self.allocate(Kind::of(ty.elem), shape.iter().product());
-                taken.push(Taken::Array(Place {
-                    buf: handle.buf,
-                    at: Index::constant(0),
-                    shape: shape.clone(),
-                }));
+                taken.push(Taken::Array(Place::first(handle.buf, shape.clone())));
                 results.push(Val::Array(Arr::whole(ty.elem, shape.into(), handle)));
             }
         }

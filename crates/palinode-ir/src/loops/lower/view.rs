@@ -2,13 +2,9 @@
 
 use std::rc::Rc;
 
-use palinode_core::rules;
-
 use super::super::form::Index;
 use super::value::{Along, Arr, Def, Val, row_major};
 use super::{Lower, Refusal};
-use crate::op::{Op, Rule};
-use crate::types::Type;
 
 impl Lower<'_> {
     /// An array of a scalar or of an array, repeated.
@@ -110,20 +106,6 @@ impl Lower<'_> {
             shape: shape.into(),
             def: Def::Concat { axis, parts: parts.into() },
         })))
-    }
-
-    /// The matrix of all products.
-    pub(super) fn outer(&mut self, strong: bool, ty: Type, args: Vec<Val>) -> Result<Val, Refusal> {
-        let (x, y) = (self.array_of(&args[0])?, self.array_of(&args[1])?);
-        drop(args);
-        let shape = [x.shape[0], y.shape[0]];
-        let mut factors = Vec::new();
-        for (axis, factor) in [(0, x), (1, y)] {
-            let repeated = self.broadcast(&[axis], vec![Val::Array(factor)], &shape)?;
-            factors.push(repeated.expect("its own length"));
-        }
-        let row = if strong { rules::Row::StrongMul } else { rules::Row::Multiply };
-        self.elementwise(&Op::Map(Rule::from(row)), ty, factors)
     }
 }
 
