@@ -3,10 +3,12 @@
 use std::collections::HashMap;
 
 use cranelift_codegen::ir::{InstBuilder, Value, types};
+use palinode_ir::Comparison;
 use palinode_ir::loops::{Index, Kind, Operand, Reg, Stmt, Way};
 
 use crate::arithmetic::condition;
 use crate::codegen::{Gen, little, trusted};
+use crate::runtime::Which;
 
 /// So many elements are one vector.
 const PAIR: i64 = 2;
@@ -128,8 +130,7 @@ impl Gen<'_> {
             }
             Stmt::Compare { op, to, a, b } => {
                 let (x, y) = (self.lanes(*a, lanes), self.lanes(*b, lanes));
-                let suspicious = self.suspicious(x, y);
-                self.note_pair(suspicious, bad);
+                self.shown(*op, x, y);
                 let value = self.builder.ins().fcmp(condition(*op), x, y);
                 lanes.insert(*to, value);
             }
@@ -160,6 +161,23 @@ impl Gen<'_> {
             }
             other => unreachable!("{other:?} is not done in pairs"),
         }
+    }
+
+    /// Shows a pair of comparisons to the hook for decisions, one after the other, if it must see one.
+    fn shown(&mut self, op: Comparison, x: Value, y: Value) {
+        let suspicious = self.suspicious(x, y);
+        let any = self.builder.ins().vany_true(suspicious);
+        let (cold, next) = (self.builder.create_block(), self.builder.create_block());
+        self.builder.ins().brif(any, cold, &[], next, &[]);
+        self.builder.switch_to_block(cold);
+        self.builder.set_cold_block(cold);
+        let is_equality = self.builder.ins().iconst(types::I32, i64::from(op == Comparison::Equal));
+        for lane in 0..2 {
+            let pair = [x, y].map(|x| self.builder.ins().extractlane(x, lane));
+            self.call(Which::Compared, &[pair[0], pair[1], is_equality]);
+        }
+        self.builder.ins().jump(next, &[]);
+        self.builder.switch_to_block(next);
     }
 
     fn note_pair(&mut self, bits: Value, bad: cranelift_frontend::Variable) {

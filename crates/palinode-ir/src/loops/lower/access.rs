@@ -295,6 +295,38 @@ impl Lower<'_> {
         Ok(())
     }
 
+    /// Stops unless a list names places of an axis, none of them twice.
+    fn distinct(&mut self, list: &Arr, length: usize) -> Result<(), Refusal> {
+        let count = list.elements();
+        if count < 2 {
+            return Ok(());
+        }
+        if length == 0 {
+            self.emit(Stmt::Stop);
+            return Ok(());
+        }
+        let marks = self.allocate(Kind::Bool, length);
+        let clear = self.counter(0, length as i64 - 1);
+        let none = Stmt::Store { buf: marks.buf, at: Index::reg(clear), from: Operand::Bool(false) };
+        self.emit(Stmt::Each { axes: vec![(clear, 0, length as i64)], body: vec![none] });
+        let number = self.counter(0, count as i64 - 1);
+        self.blocks.push(Vec::new());
+        let named = self.element_at_index(list, number)?;
+        let place = self.counter(0, length as i64 - 1);
+        self.emit(Stmt::Move { to: place, from: named });
+        self.emit(Stmt::Within { a: Operand::Reg(place), length: Operand::Int(length as i64) });
+        let (old, is_new) = (self.register(Kind::Bool), self.register(Kind::Bool));
+        let at = Index::reg(place);
+        self.emit(Stmt::Load { to: old, buf: marks.buf, at: at.clone() });
+        self.emit(Stmt::Not { to: is_new, a: Operand::Reg(old) });
+        self.emit(Stmt::Holds { a: Operand::Reg(is_new) });
+        self.emit(Stmt::Store { buf: marks.buf, at, from: Operand::Bool(true) });
+        let body = self.blocks.pop().expect("just pushed");
+        let rounds = Operand::Int(count as i64);
+        self.emit(Stmt::For { counter: number, rounds, descending: false, counts: false, body });
+        Ok(())
+    }
+
     /// An element of a vector of integers.
     fn element_at_index(&mut self, list: &Arr, number: Reg) -> Result<Operand, Refusal> {
         let (least, most) = self.ranges[number.index()];
@@ -329,12 +361,18 @@ impl Lower<'_> {
                 x
             }
         };
-        if !adds && region.reached.iter().any(|reach| matches!(reach.steps, Some((0, n)) if n > 1)) {
-            // A place twice is an error, which the interpreter names; lists are looked through there, too.
-            if region.lists.is_empty() {
+        if !adds {
+            // A place twice is an error, which the interpreter names.
+            let is_list = |axis: usize| region.lists.iter().any(|list| list.0 == axis);
+            let is_twice = |(axis, reach): (usize, &Reach)| {
+                matches!(reach.steps, Some((0, n)) if n > 1) && !is_list(axis)
+            };
+            if region.reached.iter().enumerate().any(is_twice) {
                 return Ok(None);
             }
-            return self.refuse("a write to places that a list names");
+            for (axis, list, _) in &region.lists {
+                self.distinct(list, base.shape[*axis])?;
+            }
         }
         // What is read from the array is read before it is changed.
         let overlaps = matches!(&base.def, Def::Stored { handle, .. } if x.reads(handle.buf));
