@@ -241,6 +241,12 @@ pub enum Taken {
 }
 
 impl Taken {
+    fn for_buffer(&mut self, f: &mut dyn FnMut(&mut Buf)) {
+        if let Taken::Array(place) = self {
+            f(&mut place.buf);
+        }
+    }
+
     fn for_index(&mut self, f: &mut dyn FnMut(&mut Index)) {
         if let Taken::Array(place) = self {
             f(&mut place.at);
@@ -429,6 +435,47 @@ impl Stmt {
             Stmt::While { condition, body, .. } => vec![condition, body],
             Stmt::If { then, other, .. } => vec![then, other],
             _ => Vec::new(),
+        }
+    }
+
+    /// Calls `f` with every buffer of this statement, but not of those in its blocks.
+    pub fn for_each_buffer(&mut self, f: &mut dyn FnMut(&mut Buf)) {
+        match self {
+            Stmt::Load { buf, .. } | Stmt::Store { buf, .. } | Stmt::Reserve { buf, .. } => f(buf),
+            Stmt::Function { place, .. } | Stmt::AllFinite { place } => f(&mut place.buf),
+            Stmt::Swap { a, b } => {
+                f(a);
+                f(b);
+            }
+            Stmt::Reduce { from, to, .. } => {
+                f(&mut from.buf);
+                to.for_buffer(f);
+            }
+            Stmt::Product { a, b, to, .. } => {
+                f(&mut a.buf);
+                f(&mut b.buf);
+                f(&mut to.buf);
+            }
+            Stmt::Dots { a, x, to, .. } => {
+                f(&mut a.buf);
+                f(&mut x.buf);
+                to.for_buffer(f);
+            }
+            Stmt::Kernel { given, taken, .. } => {
+                for given in given {
+                    if let Given::Array(place) = given {
+                        f(&mut place.buf);
+                    }
+                }
+                for taken in taken {
+                    taken.for_buffer(f);
+                }
+            }
+            Stmt::Move { .. } | Stmt::Map { .. } | Stmt::Round32 { .. } | Stmt::Int { .. } => {}
+            Stmt::Index { .. } | Stmt::Compare { .. } | Stmt::And { .. } | Stmt::Or { .. } => {}
+            Stmt::Not { .. } | Stmt::Select { .. } | Stmt::Truncate { .. } | Stmt::Convert { .. } => {}
+            Stmt::Finite { .. } | Stmt::Within { .. } | Stmt::Holds { .. } | Stmt::Stop => {}
+            Stmt::For { .. } | Stmt::While { .. } | Stmt::If { .. } | Stmt::Each { .. } | Stmt::Step => {}
         }
     }
 

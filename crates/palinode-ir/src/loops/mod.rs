@@ -8,6 +8,7 @@
 //! |---|---|
 //! | `form` | what a loop form is |
 //! | `lower` | program -> loop form |
+//! | `passes` | loop form -> a better one |
 //! | `verify` | holds a loop form to its invariants |
 //! | `one` | a program of one operation, for kernels |
 //! | `print` | loop form -> text |
@@ -17,6 +18,7 @@
 mod form;
 mod lower;
 mod one;
+mod passes;
 mod print;
 mod verify;
 
@@ -24,6 +26,7 @@ pub use form::{
     Buf, Buffer, Given, Index, Kind, LoopForm, Matrix, Operand, Place, Port, Refusal, Reg, Role, Stmt, Taken,
     Way,
 };
-pub use lower::lower;
+pub use lower::{lower, lower_plainly};
 pub use one::one_operation;
+pub use passes::{PASSES, improve};
 pub use verify::{Unproven, verify};

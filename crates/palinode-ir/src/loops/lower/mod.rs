@@ -32,7 +32,6 @@ mod scalar;
 mod value;
 mod view;
 
-use std::cell::RefCell;
 use std::rc::Rc;
 
 use super::form::{
@@ -46,7 +45,7 @@ use crate::passes;
 use crate::program::{Block, Function, Inst, Program, Value};
 use crate::types::{Elem, Span, Type};
 use palinode_core::Scalar;
-use value::{Arr, Def, Handle, Pool, Single, Val, Whole};
+use value::{Arr, Def, Handle, Single, Val, Whole};
 
 /// How deeply calls may be nested.
 const DEPTH: usize = 100;
@@ -56,6 +55,17 @@ const DEPTH: usize = 100;
 /// # Errors
 /// What there is no loop form of.
 pub fn lower(program: &Program, inputs: &[Datum<f64>], traps: bool) -> Result<LoopForm, Refusal> {
+    let mut form = lower_plainly(program, inputs, traps)?;
+    super::improve(&mut form);
+    Ok(form)
+}
+
+/// The same before any [pass](super::improve).
+///
+/// # Errors
+/// As [`lower`].
+#[doc(hidden)]
+pub fn lower_plainly(program: &Program, inputs: &[Datum<f64>], traps: bool) -> Result<LoopForm, Refusal> {
     let program = passes::unfuse(program);
     let main = program.main();
     let mut lower = Lower {
@@ -71,7 +81,6 @@ pub fn lower(program: &Program, inputs: &[Datum<f64>], traps: bool) -> Result<Lo
         },
         blocks: vec![Vec::new()],
         ranges: Vec::new(),
-        pool: Rc::default(),
         saved: FastMap::default(),
         frames: Vec::new(),
         held: Vec::new(),
@@ -112,7 +121,6 @@ struct Lower<'p> {
     blocks: Vec<Vec<Stmt>>,
     /// What is known of integers in registers.
     ranges: Vec<(i64, i64)>,
-    pool: Rc<RefCell<Pool>>,
     /// How often handles are kept aside for the other branch: that is no need of them in this one.
     saved: FastMap<*const Handle, usize>,
     frames: Vec<Frame<'p>>,
@@ -154,20 +162,12 @@ impl<'p> Lower<'p> {
     ) -> Rc<Handle> {
         self.form.buffers.push(Buffer { kind, length: length as u64, role, name });
         let buf = Buf(u32::try_from(self.form.buffers.len() - 1).expect("fewer than 2^32 buffers"));
-        Handle::new(buf, &self.pool)
+        Rc::new(Handle { buf })
     }
 
-    /// Memory of the workspace that nothing needs.
+    /// Memory of the workspace for a new array; which arrays share memory is decided later.
     fn allocate(&mut self, kind: Kind, length: usize) -> Rc<Handle> {
-        let buffers = &self.form.buffers;
-        let fits = |buf: Buf| {
-            let buffer = &buffers[buf.index()];
-            buffer.role == Role::Workspace && buffer.kind == kind && buffer.length == length as u64
-        };
-        match Pool::take(&self.pool, fits) {
-            Some(handle) => handle,
-            None => self.buffer(kind, length, Role::Workspace, None),
-        }
+        self.buffer(kind, length, Role::Workspace, None)
     }
 
     fn is_workspace(&self, handle: &Handle) -> bool {
@@ -339,6 +339,9 @@ impl<'p> Lower<'p> {
             Op::Sweep { .. } => return self.refuse("a sweep through a loop that keeps snapshots"),
             _ => {}
         }
+        if !matches!(inst.op.facts().kind, OpKind::Elementwise | OpKind::Literal | OpKind::Measures) {
+            self.keep_what_is_stored(inst, marks)?;
+        }
         let args = self.operands(&inst.args, &marks.dies);
         let ty = self.ty(inst.results[0]);
         let result = match &inst.op {
@@ -401,6 +404,28 @@ impl<'p> Lower<'p> {
             op => return self.kernel(op, inst, args),
         };
         self.define(inst.results[0], result)
+    }
+
+    /// Formulas whose elements an instruction needs in memory are computed once, if others use them, too.
+    fn keep_what_is_stored(&mut self, inst: &Inst, marks: &InstMarks) -> Result<(), Refusal> {
+        let count = match inst.op {
+            Op::Concat(_) => 0,
+            // What is written may stay a formula.
+            Op::Write(_) | Op::AddAt(_) => 1,
+            _ => inst.args.len(),
+        };
+        for (&value, _) in inst.args.iter().zip(&marks.dies).take(count).filter(|(_, dies)| !**dies) {
+            if let Some(Val::Array(array)) = &self.frame().env[value.index()]
+                && array.is_computed()
+            {
+                let array = array.clone();
+                self.frame_mut().env[value.index()] = None;
+                let name = self.frame().function.name_of(value).cloned();
+                let stored = self.copied(array, name)?;
+                self.frame_mut().env[value.index()] = Some(Val::Array(stored));
+            }
+        }
+        Ok(())
     }
 
     fn define_all(&mut self, inst: &Inst, results: Vec<Val>) -> Result<(), Refusal> {

@@ -1,10 +1,9 @@
 //! Values while a program becomes a loop form: registers, integers as indices, arrays that are stored or yet
 //! to be computed.
 //!
-//! Invariant: a [`Handle`] stands for a buffer that something still needs; when the last one goes, the buffer
-//! may be used for something else.
+//! Invariant: a [`Handle`] stands for a buffer that something still needs; who has the only one may change
+//! what is in it.
 
-use std::cell::RefCell;
 use std::rc::Rc;
 
 use super::super::form::{Buf, Index, Kind, Operand};
@@ -118,35 +117,6 @@ pub(super) struct Log {
 #[derive(Debug)]
 pub(super) struct Handle {
     pub(super) buf: Buf,
-    pool: Rc<RefCell<Pool>>,
-}
-
-/// The buffers that nothing needs any more.
-#[derive(Debug, Default)]
-pub(super) struct Pool {
-    free: Vec<Buf>,
-}
-
-impl Pool {
-    pub(super) fn take(pool: &Rc<RefCell<Pool>>, fits: impl Fn(Buf) -> bool) -> Option<Rc<Handle>> {
-        let mut inner = pool.borrow_mut();
-        let at = inner.free.iter().rposition(|&buf| fits(buf))?;
-        let buf = inner.free.remove(at);
-        drop(inner);
-        Some(Handle::new(buf, pool))
-    }
-}
-
-impl Handle {
-    pub(super) fn new(buf: Buf, pool: &Rc<RefCell<Pool>>) -> Rc<Handle> {
-        Rc::new(Handle { buf, pool: Rc::clone(pool) })
-    }
-}
-
-impl Drop for Handle {
-    fn drop(&mut self) {
-        self.pool.borrow_mut().free.push(self.buf);
-    }
 }
 
 /// The distances between neighbours along each axis of an array in row-major order.

@@ -1,0 +1,56 @@
+//! Loop form -> a better one that computes the same bits.
+//!
+//! Lowering gives every array memory of its own and a loop of its own. The passes, in the order in which
+//! [`improve`] runs them:
+//!
+//! | file | does |
+//! |---|---|
+//! | `gather` | updates of one buffer at shifted places become one loop over the places |
+//! | `fuse` | loops over the same elements become one; what one stores is not loaded by the next |
+//! | `over` | results go over an operand that nothing needs afterwards |
+//! | `dead` | what nothing reads is not stored, and not computed |
+//! | `finite` | numbers are looked at where they would not be seen later |
+//! | `share` | buffers that are not needed at the same time share memory |
+//!
+//! `touch` says what a statement reads and changes, `rewrite` puts operands and indices in the place of
+//! registers.
+//!
+//! Invariants: every pass keeps every addition in its order, every stop (though a sooner or later one may be the
+//! first), every step, and every comparison that the hook for decisions sees; not the order of comparisons of
+//! different loops.
+
+mod dead;
+mod finite;
+mod fuse;
+mod gather;
+mod over;
+mod rewrite;
+mod share;
+mod touch;
+
+use super::form::LoopForm;
+
+/// A pass.
+type Pass = fn(&mut LoopForm);
+
+/// The passes by name, in their order.
+pub const PASSES: [(&str, Pass); 6] = [
+    ("gather", gather::run),
+    ("fuse", fuse::run),
+    ("over", over::run),
+    ("dead", dead::run),
+    ("finite", finite::run),
+    ("share", share::run),
+];
+
+/// Runs all passes; in debug builds the verifier looks at what each makes.
+pub fn improve(form: &mut LoopForm) {
+    for (name, pass) in PASSES {
+        pass(form);
+        if cfg!(debug_assertions)
+            && let Err(error) = super::verify(form)
+        {
+            panic!("the pass `{name}` made a wrong loop form: {error}\n{form}");
+        }
+    }
+}
