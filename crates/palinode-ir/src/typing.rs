@@ -270,6 +270,18 @@ pub fn result_types(op: &Op, args: &[Type]) -> Result<Vec<Type>, Mismatch> {
             }
             one(Type::array(same_elem(op, args)?, 2))
         }
+        Op::AddOuter { .. } => {
+            count(op, args, 3)?;
+            args.iter().try_for_each(|&ty| real(op, ty))?;
+            same_elem(op, args)?;
+            rank(op, args[0], 2)?;
+            let (x, y) = (args[1], args[2]);
+            let fits = matches!(x.rank, 1 | 2) && x.rank == y.rank;
+            require(fits, || {
+                format!("`{}` adds products of two vectors or two matrices, not of {x} and {y}", op.name())
+            })?;
+            one(args[0])
+        }
         Op::Linalg(kind) => linalg(op, *kind, args),
         Op::For { .. } | Op::While { .. } | Op::Sweep { .. } | Op::If | Op::Call(_) | Op::Fused => {
             Err(format!("the results of `{}` come from its blocks", op.name()))

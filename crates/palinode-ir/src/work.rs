@@ -20,6 +20,11 @@ pub(crate) fn work(inst: &Inst, made: u64, operands: &[u64]) -> f64 {
             let second = operands.get(1).copied().unwrap_or(0) as f64;
             2.0 * made * (first * second / made.max(1.0)).sqrt()
         }
+        // (k m) (k n) / (m n) is k^2.
+        Op::AddOuter { .. } => {
+            let factors: f64 = operands.iter().skip(1).map(|&n| n as f64).product();
+            2.0 * made * (factors / made.max(1.0)).sqrt()
+        }
         Op::Linalg(kind) => {
             let cube = first.powf(1.5);
             match kind {

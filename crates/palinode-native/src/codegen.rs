@@ -145,12 +145,12 @@ pub(crate) struct Gen<'f> {
     pub(crate) unproven: &'f Unproven,
     pub(crate) builder: FunctionBuilder<'f>,
     functions: Vec<ir::FuncRef>,
-    pointer: Type,
+    pub(crate) pointer: Type,
     registers: Vec<Variable>,
     /// Of buffers whose memory is exchanged, and of inputs.
     pointers: Vec<Option<Variable>>,
     offsets: &'f [Option<usize>],
-    context: Value,
+    pub(crate) context: Value,
     table: Value,
     pub(crate) workspace: Value,
     taken: Value,
@@ -264,6 +264,10 @@ impl<'f> Gen<'f> {
         self.builder.use_var(self.registers[reg.index()])
     }
 
+    pub(crate) fn register_type(&self, reg: Reg) -> Type {
+        ty(self.form.registers[reg.index()])
+    }
+
     pub(crate) fn set(&mut self, reg: Reg, value: Value) {
         self.builder.def_var(self.registers[reg.index()], value);
     }
@@ -362,7 +366,7 @@ impl<'f> Gen<'f> {
         self.pointer_at(place.buf, &place.at)
     }
 
-    fn pointer_at(&mut self, buf: Buf, at: &Index) -> Value {
+    pub(crate) fn pointer_at(&mut self, buf: Buf, at: &Index) -> Value {
         let (base, offset) = self.address(buf, at, 0);
         if offset == 0 { base } else { self.builder.ins().iadd_imm_s(base, i64::from(offset)) }
     }
@@ -514,8 +518,8 @@ impl<'f> Gen<'f> {
                 let pointer = self.pointer_to(from);
                 self.site(Site::Reduce { kind: *kind, lengths }, &[pointer], core::slice::from_ref(to));
             }
-            Stmt::Product { strong, a, b, to } => {
-                let site = Site::Product { strong: *strong, a: a.into(), b: b.into() };
+            Stmt::Product { strong, a, b, to, adds } => {
+                let site = Site::Product { strong: *strong, a: a.into(), b: b.into(), adds: *adds };
                 let pointers = [a, b].map(|Matrix { buf, at, .. }| self.pointer_at(*buf, at));
                 self.site(site, &pointers, &[Taken::Array(to.clone())]);
             }
@@ -525,6 +529,9 @@ impl<'f> Gen<'f> {
                 self.site(site, &pointers, core::slice::from_ref(to));
             }
             Stmt::Kernel { op, single, given, taken } => self.kernel(op, *single, given, taken),
+            Stmt::Sweep { counter, rounds, room, state, advance, back } => {
+                self.sweep(*counter, *rounds, *room, state, [advance, back]);
+            }
             Stmt::Swap { a, b } => {
                 let exchanged = |buf: &Buf| self.pointers[buf.index()].expect("it is exchanged");
                 let (a, b) = (exchanged(a), exchanged(b));

@@ -1,10 +1,11 @@
 //! Loops and branches.
 
-use cranelift_codegen::ir::InstBuilder;
 use cranelift_codegen::ir::condcodes::IntCC;
-use palinode_ir::loops::{Operand, Reg, Stmt};
+use cranelift_codegen::ir::{InstBuilder, StackSlotData, StackSlotKind, Value, types};
+use palinode_ir::loops::{Index, Kept, Operand, Reg, Stmt};
 
-use crate::codegen::Gen;
+use crate::codegen::{Gen, trusted};
+use crate::runtime::{self, Which};
 
 impl Gen<'_> {
     pub(crate) fn for_loop(
@@ -59,6 +60,98 @@ impl Gen<'_> {
         self.block(body);
         self.builder.ins().jump(head, &[]);
         self.builder.switch_to_block(after);
+    }
+
+    /// A reverse sweep: asks for what is next, and does that.
+    pub(crate) fn sweep(
+        &mut self,
+        counter: Reg,
+        rounds: Operand,
+        room: u64,
+        state: &[Kept],
+        [advance, back]: [&[Stmt]; 2],
+    ) {
+        let rounds = self.operand(rounds);
+        let room = self.int(room as i64);
+        let context = self.context;
+        self.call(Which::SweepBegin, &[context, rounds, room]);
+        let slot = StackSlotData::new(StackSlotKind::ExplicitSlot, 16, 3);
+        let slot = self.builder.create_sized_stack_slot(slot);
+        let head = self.builder.create_block();
+        self.builder.ins().jump(head, &[]);
+        self.builder.switch_to_block(head);
+        let about = self.builder.ins().stack_addr(self.pointer, slot, 0);
+        let code = self.call(Which::SweepNext, &[context, about]).expect("what is next");
+        let first = self.builder.ins().load(types::I64, trusted(), about, 0);
+        let second = self.builder.ins().load(types::I64, trusted(), about, 8);
+        let is = |gen_: &mut Self, which: i64, code: Value| {
+            let (yes, no) = (gen_.builder.create_block(), gen_.builder.create_block());
+            let holds = gen_.builder.ins().icmp_imm_s(IntCC::Equal, code, which);
+            gen_.builder.ins().brif(holds, yes, &[], no, &[]);
+            gen_.builder.switch_to_block(yes);
+            no
+        };
+        // Rounds backwards are most frequent, then rounds forwards.
+        let next = is(self, runtime::BACK, code);
+        let one = self.int(1);
+        self.count(one);
+        self.set(counter, first);
+        self.block(back);
+        self.builder.ins().jump(head, &[]);
+        self.builder.switch_to_block(next);
+        let next = is(self, runtime::ADVANCE, code);
+        let rounds = self.builder.ins().isub(second, first);
+        self.count(rounds);
+        self.set(counter, first);
+        let round = self.builder.create_block();
+        self.builder.ins().jump(round, &[]);
+        self.builder.switch_to_block(round);
+        self.block(advance);
+        let k = self.get(counter);
+        let k = self.builder.ins().iadd_imm_s(k, 1);
+        self.set(counter, k);
+        let goes_on = self.builder.ins().icmp(IntCC::SignedLessThan, k, second);
+        self.builder.ins().brif(goes_on, round, &[], head, &[]);
+        self.builder.switch_to_block(next);
+        for (which, keeps) in [(runtime::KEEP, true), (runtime::RESTORE, false)] {
+            let next = is(self, which, code);
+            state.iter().for_each(|kept| self.snapshot(*kept, first, keeps));
+            self.builder.ins().jump(head, &[]);
+            self.builder.switch_to_block(next);
+        }
+    }
+
+    /// Keeps a part of a state as the snapshot of a number, or restores it.
+    fn snapshot(&mut self, kept: Kept, number: Value, keeps: bool) {
+        let zero = Index::constant(0);
+        let bytes =
+            |gen_: &Self, buf: palinode_ir::loops::Buf| gen_.form.buffers[buf.index()].kind.bytes() as i64;
+        match kept {
+            Kept::Scalar { reg, snapshots } => {
+                let home = self.pointer_at(snapshots, &zero);
+                let bytes = bytes(self, snapshots);
+                let offset = self.builder.ins().imul_imm_s(number, bytes);
+                let at = self.builder.ins().iadd(home, offset);
+                if keeps {
+                    let value = self.get(reg);
+                    self.builder.ins().store(trusted(), value, at, 0);
+                } else {
+                    let of = self.register_type(reg);
+                    let value = self.builder.ins().load(of, trusted(), at, 0);
+                    self.set(reg, value);
+                }
+            }
+            Kept::Array { buf, count, snapshots } => {
+                let bytes = count as i64 * bytes(self, snapshots);
+                let state = self.pointer_at(buf, &zero);
+                let home = self.pointer_at(snapshots, &zero);
+                let offset = self.builder.ins().imul_imm_s(number, bytes);
+                let at = self.builder.ins().iadd(home, offset);
+                let bytes = self.int(bytes);
+                let (to, from) = if keeps { (at, state) } else { (state, at) };
+                self.call(Which::Copy, &[to, from, bytes]);
+            }
+        }
     }
 
     pub(crate) fn branches(&mut self, holds: Operand, then: &[Stmt], other: &[Stmt]) {

@@ -4,7 +4,7 @@ use std::sync::Mutex;
 
 use aligned_vec::{AVec, ConstAlign};
 use palinode_ir::interp::{Datum, Limits};
-use palinode_ir::loops::{Kind, LoopForm, Operand, Port, Role};
+use palinode_ir::loops::{Kind, LoopForm, Operand, Port, Role, Sweep};
 
 use crate::codegen::{self, Compiled, Refused};
 use crate::runtime::{Context, datum};
@@ -27,6 +27,7 @@ type Memory = AVec<u64, ConstAlign<64>>;
 struct Workspace {
     memory: Memory,
     growing: Vec<Vec<u64>>,
+    sweeps: Vec<Sweep>,
     room: Vec<i64>,
     table: Vec<*mut u8>,
     given: Vec<u64>,
@@ -88,6 +89,8 @@ impl Native {
             };
         }
         let steps = i64::try_from(limits.steps).unwrap_or(i64::MAX);
+        // A run that was stopped may have left some.
+        workspace.sweeps.clear();
         let mut context = Context {
             workspace: workspace.memory.as_mut_ptr().cast(),
             steps,
@@ -96,6 +99,7 @@ impl Native {
             sites: self.compiled.sites.as_ptr(),
             growing: &raw mut workspace.growing,
             left,
+            sweeps: &raw mut workspace.sweeps,
         };
         // SAFETY: the code was made for these inputs, and this is the memory that its layout asks for; it has
         // passed the verifier, so it stays inside.
@@ -163,6 +167,7 @@ impl Native {
         Ok(Workspace {
             memory,
             growing: vec![Vec::new(); buffers],
+            sweeps: Vec::new(),
             room: vec![0; buffers],
             table: vec![core::ptr::null_mut(); buffers],
             given: vec![0; self.form.inputs.len()],

@@ -10,7 +10,7 @@ use palinode_core::products::{MatrixView, add_product, times_vector};
 use palinode_core::rules::Row;
 use palinode_core::{decision, elementary};
 use palinode_ir::interp::{Code, Datum, Limits, Tensor, reduce_axis};
-use palinode_ir::loops::{Given, Kind, Matrix, Taken};
+use palinode_ir::loops::{Given, Kind, Matrix, Sweep, SweepStep, Taken};
 use palinode_ir::{Elem, Op, Reduction, Rule};
 
 /// Comparisons of numbers that are not larger than this are shown to the hook for decisions.
@@ -29,6 +29,8 @@ pub(crate) struct Context {
     pub(crate) growing: *mut Vec<Vec<u64>>,
     /// How many bytes growing buffers may take.
     pub(crate) left: usize,
+    /// The sweeps that are running, outermost first.
+    pub(crate) sweeps: *mut Vec<Sweep>,
 }
 
 pub(crate) const WORKSPACE: i32 = 0;
@@ -92,6 +94,9 @@ functions! {
     Compared "palinode_compared" (Real Real Short);
     Site "palinode_site" (Pointer Int Pointer) -> Int;
     Reserve "palinode_reserve" (Pointer Int Int) -> Int;
+    SweepBegin "palinode_sweep_begin" (Pointer Int Int);
+    SweepNext "palinode_sweep_next" (Pointer Pointer) -> Int;
+    Copy "palinode_copy" (Pointer Pointer Int);
 }
 
 impl Function {
@@ -102,6 +107,9 @@ impl Function {
             Which::Compared => compared as *const u8,
             Which::Site => site as *const u8,
             Which::Reserve => reserve as *const u8,
+            Which::SweepBegin => sweep_begin as *const u8,
+            Which::SweepNext => sweep_next as *const u8,
+            Which::Copy => copy_bytes as *const u8,
         }
     }
 }
@@ -133,7 +141,7 @@ pub(crate) enum Site {
     /// Along the middle one of three axes.
     Reduce { kind: Reduction, lengths: [usize; 3] },
     /// Of two matrices.
-    Product { strong: bool, a: Shape, b: Shape },
+    Product { strong: bool, a: Shape, b: Shape, adds: bool },
     /// Of the rows of a matrix and a vector.
     Dots { strong: bool, a: Shape },
     /// Any other operation.
@@ -238,9 +246,11 @@ impl Site {
                     let results = reals_mut(word(1), lengths[0] * lengths[2]);
                     reduce_axis(kind, reals(word(0), lengths.iter().product()), lengths, results);
                 }
-                Site::Product { strong, a, b } => {
+                Site::Product { strong, a, b, adds } => {
                     let c = reals_mut(word(2), a.sizes[0] * b.sizes[1]);
-                    c.fill(0.0);
+                    if !adds {
+                        c.fill(0.0);
+                    }
                     add_product(c, a.view(word(0)), b.view(word(1)), strong);
                 }
                 Site::Dots { strong, a } => {
@@ -406,4 +416,50 @@ extern "C" fn reserve(context: *mut Context, buf: i64, length: i64) -> i64 {
         *context.table.add(buf) = memory.as_mut_ptr().cast();
     }
     1
+}
+
+extern "C" fn sweep_begin(context: *mut Context, rounds: i64, room: i64) {
+    // SAFETY: machine code passes its context on; nobody else has its memory while it runs.
+    #[allow(unsafe_code)]
+    let sweeps = unsafe { &mut *(*context).sweeps };
+    sweeps.push(Sweep::new(rounds, room as u64));
+}
+
+/// What the innermost sweep does next, as machine code tells it apart; what it is about goes to `about`.
+extern "C" fn sweep_next(context: *mut Context, about: *mut [i64; 2]) -> i64 {
+    // SAFETY: machine code passes its context on; nobody else has its memory while it runs.
+    #[allow(unsafe_code)]
+    let sweeps = unsafe { &mut *(*context).sweeps };
+    let step = sweeps.last_mut().expect("a sweep that runs was begun").next();
+    let (code, first, second) = match step {
+        Some(SweepStep::Advance(from, to)) => (ADVANCE, from, to),
+        Some(SweepStep::Keep(number)) => (KEEP, number, 0),
+        Some(SweepStep::Restore(number)) => (RESTORE, number, 0),
+        Some(SweepStep::Back(round)) => (BACK, round, 0),
+        None => {
+            sweeps.pop();
+            return 0;
+        }
+    };
+    // SAFETY: it is the address of two words.
+    #[allow(unsafe_code)]
+    unsafe {
+        *about = [first as i64, second as i64];
+    }
+    code
+}
+
+/// What [`sweep_next`] gives; 0 is the end.
+pub(crate) const ADVANCE: i64 = 1;
+pub(crate) const KEEP: i64 = 2;
+pub(crate) const RESTORE: i64 = 3;
+pub(crate) const BACK: i64 = 4;
+
+extern "C" fn copy_bytes(to: *mut u8, from: *const u8, bytes: i64) {
+    // SAFETY: machine code copies a state to or from a snapshot of it: other memory, and so many bytes long, as the
+    // verifier has found.
+    #[allow(unsafe_code)]
+    unsafe {
+        core::ptr::copy_nonoverlapping(from, to, bytes as usize);
+    }
 }

@@ -63,6 +63,7 @@ pub(super) fn apply<R: Real>(
             out.push(products::matmul(transposed, *strong, args, how, memory)?);
         }
         Op::Outer { strong } => out.push(products::outer(*strong, args, memory)?),
+        Op::AddOuter { strong } => out.push(products::add_outer(*strong, args, trap, memory)?),
         Op::Linalg(kind) => linalg::apply(*kind, args, out, memory)?,
         Op::Const(_)
         | Op::Dim(_)

@@ -10,7 +10,7 @@ use palinode_core::{Accumulator, Real};
 use super::error::RunErrorKind;
 use super::ledger::Memory;
 use super::store::{Store, elements_of};
-use super::value::{Val, mismatch};
+use super::value::{Val, mismatch, primal};
 
 /// A factor as a matrix; a vector is one row.
 fn view<R: Real>(store: &Store<R>, transposed: bool) -> MatrixView<'_, R> {
@@ -92,4 +92,38 @@ pub(super) fn outer<R: Real>(
     products::outer(made.data_mut(), x, y, strong);
     memory.stats.elements_filled += made.len() as u64;
     Ok(Val::from_reals(made))
+}
+
+/// Adds the outer product of two vectors, or of the rows of two matrices, to a matrix, where it is.
+pub(super) fn add_outer<R: Real>(
+    strong: bool,
+    args: &mut [Val<R>],
+    trap: bool,
+    memory: &mut Memory,
+) -> Result<Val<R>, RunErrorKind> {
+    const OP: &str = "add_outer";
+    let mut array = args[0].take_array();
+    let (x, y) = (args[1].array().reals(), args[2].array().reals());
+    let rows = |store: &Store<R>| if store.rank() == 2 { store.shape[0] } else { 1 };
+    let (k, m, n) = (rows(x), x.shape[x.rank() - 1], y.shape[y.rank() - 1]);
+    if rows(y) != k {
+        return Err(mismatch(OP, &x.shape, &y.shape));
+    }
+    if *array.shape() != [m, n] {
+        return Err(mismatch(OP, array.shape(), &[m, n]));
+    }
+    let is_checked = trap && all_finite(array.reals().data()) && all_finite(x.data()) && all_finite(y.data());
+    memory.stats.elements_added += (m * n) as u64;
+    let c = array.reals_mut(OP, memory)?.data_mut();
+    let (x, y) = (MatrixView::by_columns(x.data(), m, k), MatrixView::by_rows(y.data(), k, n));
+    add_product(c, x, y, strong);
+    if is_checked && let Some(result) = c.iter().find(|c| !c.is_finite()) {
+        let operation = format!("{OP} of finite elements");
+        return Err(RunErrorKind::NonFinite { operation, result: primal(*result) });
+    }
+    Ok(Val::Array(array))
+}
+
+fn all_finite<R: Real>(numbers: &[R]) -> bool {
+    numbers.iter().all(|x| x.is_finite())
 }

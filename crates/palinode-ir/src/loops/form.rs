@@ -254,6 +254,27 @@ impl Taken {
     }
 }
 
+/// A part of the state of a sweep, and the buffer with its snapshots, one after another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kept {
+    /// A number or truth value.
+    Scalar {
+        /// Its register.
+        reg: Reg,
+        /// Its snapshots.
+        snapshots: Buf,
+    },
+    /// So many elements of a buffer, from its first one on.
+    Array {
+        /// The buffer.
+        buf: Buf,
+        /// How many elements.
+        count: usize,
+        /// Their snapshots.
+        snapshots: Buf,
+    },
+}
+
 /// A statement. `to` is the register that it sets; `a`, `b`, `from`, `args` are what it reads.
 #[allow(missing_docs)] // the fields that the lines above and each variant's own line name
 #[derive(Clone, Debug, PartialEq)]
@@ -318,6 +339,23 @@ pub enum Stmt {
         /// What a round does.
         body: Vec<Stmt>,
     },
+    /// Reverses a loop: `back` for the rounds from the last to the first, each with the state before it, which
+    /// `advance` makes from the one before the round before. Some states are kept as snapshots, and restored
+    /// and advanced as a schedule says. `back` may spoil the state. Each round of either is a step.
+    Sweep {
+        /// The counter of both blocks.
+        counter: Reg,
+        /// How many rounds.
+        rounds: Operand,
+        /// For how many snapshots there is room. Where it is none, there is one round at most, or no state.
+        room: u64,
+        /// What changes from round to round.
+        state: Vec<Kept>,
+        /// Makes the next state.
+        advance: Vec<Stmt>,
+        /// Goes through a round backwards.
+        back: Vec<Stmt>,
+    },
     /// One of two.
     If {
         /// Which.
@@ -340,8 +378,9 @@ pub enum Stmt {
     /// Sums along the middle one of three axes, in the order of [`palinode_core::sums`], or what is largest or
     /// smallest there, as the interpreter finds it: then there is something.
     Reduce { kind: Reduction, from: Place, to: Taken },
-    /// The product of two matrices: chains, as [`palinode_core::sums`] defines them.
-    Product { strong: bool, a: Matrix, b: Matrix, to: Place },
+    /// The product of two matrices: chains, as [`palinode_core::sums`] defines them, from 0 or, if it adds, from
+    /// what is in `to`.
+    Product { strong: bool, a: Matrix, b: Matrix, to: Place, adds: bool },
     /// The dot product of every row of a matrix and a vector, into as many places, or of its only row into a
     /// register.
     Dots { strong: bool, a: Matrix, x: Place, to: Taken },
@@ -424,6 +463,7 @@ impl Stmt {
             Stmt::For { body, .. } | Stmt::Each { body, .. } => vec![body],
             Stmt::While { condition, body, .. } => vec![condition, body],
             Stmt::If { then, other, .. } => vec![then, other],
+            Stmt::Sweep { advance, back, .. } => vec![advance, back],
             _ => Vec::new(),
         }
     }
@@ -434,6 +474,7 @@ impl Stmt {
             Stmt::For { body, .. } | Stmt::Each { body, .. } => vec![body],
             Stmt::While { condition, body, .. } => vec![condition, body],
             Stmt::If { then, other, .. } => vec![then, other],
+            Stmt::Sweep { advance, back, .. } => vec![advance, back],
             _ => Vec::new(),
         }
     }
@@ -460,6 +501,17 @@ impl Stmt {
                 f(&mut a.buf);
                 f(&mut x.buf);
                 to.for_buffer(f);
+            }
+            Stmt::Sweep { state, .. } => {
+                for kept in state {
+                    match kept {
+                        Kept::Scalar { snapshots, .. } => f(snapshots),
+                        Kept::Array { buf, snapshots, .. } => {
+                            f(buf);
+                            f(snapshots);
+                        }
+                    }
+                }
             }
             Stmt::Kernel { given, taken, .. } => {
                 for given in given {

@@ -12,6 +12,7 @@
 //! | `verify` | holds a loop form to its invariants |
 //! | `one` | a program of one operation, for kernels |
 //! | `print` | loop form -> text |
+//! | `sweep` | what a sweep does next |
 //!
 //! Absent: machine code, and whatever knows a machine.
 
@@ -20,13 +21,15 @@ mod lower;
 mod one;
 mod passes;
 mod print;
+mod sweep;
 mod verify;
 
 pub use form::{
-    Buf, Buffer, Given, Index, Kind, LoopForm, Matrix, Operand, Place, Port, Refusal, Reg, Role, Stmt, Taken,
-    Way,
+    Buf, Buffer, Given, Index, Kept, Kind, LoopForm, Matrix, Operand, Place, Port, Refusal, Reg, Role, Stmt,
+    Taken, Way,
 };
 pub use lower::{lower, lower_plainly};
 pub use one::one_operation;
 pub use passes::{PASSES, improve};
+pub use sweep::{Sweep, SweepStep};
 pub use verify::{Unproven, verify};

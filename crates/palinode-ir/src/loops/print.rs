@@ -2,7 +2,9 @@
 
 use core::fmt::{self, Display, Formatter, Write as _};
 
-use super::form::{Buf, Given, Index, Kind, LoopForm, Matrix, Operand, Place, Port, Reg, Role, Stmt, Taken};
+use super::form::{
+    Buf, Given, Index, Kept, Kind, LoopForm, Matrix, Operand, Place, Port, Reg, Role, Stmt, Taken,
+};
 
 impl Display for Reg {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
@@ -69,6 +71,15 @@ impl Display for Taken {
         match self {
             Taken::Scalar(reg) => write!(f, "{reg}"),
             Taken::Array(place) => write!(f, "{place}"),
+        }
+    }
+}
+
+impl Display for Kept {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Kept::Scalar { reg, snapshots } => write!(f, "{reg} in {snapshots}"),
+            Kept::Array { buf, count, snapshots } => write!(f, "{buf}[{count}] in {snapshots}"),
         }
     }
 }
@@ -190,6 +201,13 @@ fn print(stmt: &Stmt, depth: usize, out: &mut String) {
             }
             let _ = writeln!(out, "{pad}}}");
         }
+        Stmt::Sweep { counter, rounds, room, state, advance, back } => {
+            line(format!("sweep {counter} in {rounds} snapshots {room} ({}) {{", listed(state)));
+            print_block(advance, depth + 1, out);
+            let _ = writeln!(out, "{pad}}} back {{");
+            print_block(back, depth + 1, out);
+            let _ = writeln!(out, "{pad}}}");
+        }
         Stmt::Each { axes, body } => {
             let axes: Vec<String> =
                 axes.iter().map(|(reg, from, to)| format!("{reg} in {from}..{to}")).collect();
@@ -199,8 +217,10 @@ fn print(stmt: &Stmt, depth: usize, out: &mut String) {
         }
         Stmt::Function { rule, place } => line(format!("{place} = {} itself", rule.row.name())),
         Stmt::Reduce { kind, from, to } => line(format!("{to} = {} {from}", kind.name())),
-        Stmt::Product { strong, a, b, to } => {
-            line(format!("{to} = {} {a}, {b}", if *strong { "strong_matmul" } else { "matmul" }));
+        Stmt::Product { strong, a, b, to, adds } => {
+            let (sign, name) =
+                (if *adds { "+=" } else { "=" }, if *strong { "strong_matmul" } else { "matmul" });
+            line(format!("{to} {sign} {name} {a}, {b}"));
         }
         Stmt::Dots { strong, a, x, to } => {
             line(format!("{to} = {} {a}, {x}", if *strong { "strong_dots" } else { "dots" }));

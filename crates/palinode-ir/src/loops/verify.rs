@@ -15,6 +15,7 @@
 //!   not grow;
 //! - a reduction or product writes to a buffer that it does not read (`reads what it writes`), and as many
 //!   reals as it has (`has other lengths`);
+//! - a sweep has room for its snapshots (`leave their buffer`);
 //! - inputs are only read (`changes an input`);
 //! - an `Each` holds no control, and no round of it reads what another one writes (`depends on other
 //! rounds`);
@@ -22,7 +23,9 @@
 
 use std::collections::HashSet;
 
-use super::form::{Buf, Given, Index, Kind, LoopForm, Matrix, Operand, Place, Port, Reg, Role, Stmt, Taken};
+use super::form::{
+    Buf, Given, Index, Kept, Kind, LoopForm, Matrix, Operand, Place, Port, Reg, Role, Stmt, Taken,
+};
 use crate::op::{IntOp, Reduction};
 
 /// The loads and stores of a form that are to be checked when it runs, by their address in it.
@@ -232,6 +235,32 @@ impl Verifier<'_> {
         }
     }
 
+    /// A part of a state has room for its snapshots.
+    fn kept(&self, kept: &Kept, room: u64) -> Result<(), String> {
+        let (kind, count, snapshots) = match *kept {
+            Kept::Scalar { reg, snapshots } => (self.read(Operand::Reg(reg))?, 1, snapshots),
+            Kept::Array { buf, count, snapshots } => {
+                let buffer = self.buffer(buf)?;
+                if buffer.role != Role::Workspace || count as u64 > buffer.length {
+                    return Err(format!("a state leaves its buffer: {count} of {buf}"));
+                }
+                if buf == snapshots {
+                    return Err(format!("a sweep reads what it writes: {buf}"));
+                }
+                (buffer.kind, count as u64, snapshots)
+            }
+        };
+        let home = self.buffer(snapshots)?;
+        if home.kind != kind {
+            return Err(format!("{snapshots} is of another kind than the state of a sweep"));
+        }
+        let needed = count.checked_mul(room);
+        if home.role != Role::Workspace || needed.is_none_or(|needed| needed > home.length) {
+            return Err(format!("the snapshots of a sweep leave their buffer: {room} in {snapshots}"));
+        }
+        Ok(())
+    }
+
     /// A block of which what it says holds inside of it only: it may not run.
     fn inner(&mut self, stmts: &[Stmt]) -> Result<Vec<bool>, String> {
         let (known, ranges) = (self.known.clone(), self.ranges.clone());
@@ -366,6 +395,17 @@ impl Verifier<'_> {
                 self.reads(&[*holds], Kind::Bool)?;
                 self.inner(body).map(drop)
             }
+            Stmt::Sweep { counter, rounds, room, state, advance, back } => {
+                self.reads(&[*rounds], Kind::Int)?;
+                state.iter().try_for_each(|kept| self.kept(kept, *room))?;
+                let most = self.range(*rounds).1.saturating_sub(1).max(0);
+                let (known, ranges) = (self.known.clone(), self.ranges.clone());
+                self.set_within(*counter, Kind::Int, (0, most))?;
+                self.inner(advance)?;
+                self.inner(back)?;
+                (self.known, self.ranges) = (known, ranges);
+                Ok(())
+            }
             Stmt::If { holds, then, other } => {
                 self.reads(&[*holds], Kind::Bool)?;
                 let (yes, no) = (self.inner(then)?, self.inner(other)?);
@@ -459,6 +499,7 @@ fn is_plain(stmt: &Stmt) -> bool {
         Stmt::AllFinite { .. } | Stmt::Reduce { .. } | Stmt::Product { .. } | Stmt::Dots { .. } => false,
         Stmt::Within { .. } | Stmt::Holds { .. } | Stmt::Stop | Stmt::Step => false,
         Stmt::For { .. } | Stmt::While { .. } | Stmt::If { .. } | Stmt::Each { .. } => false,
+        Stmt::Sweep { .. } => false,
         Stmt::Function { .. } | Stmt::Kernel { .. } | Stmt::Swap { .. } | Stmt::Reserve { .. } => false,
     }
 }
@@ -530,6 +571,16 @@ fn count_sets(stmts: &[Stmt], found: &mut [u32]) -> Result<(), String> {
             Stmt::Convert { to, .. } | Stmt::Load { to, .. } => set(*to)?,
             Stmt::For { counter, .. } => set(*counter)?,
             Stmt::Each { axes, .. } => axes.iter().try_for_each(|axis| set(axis.0))?,
+            Stmt::Sweep { counter, state, .. } => {
+                set(*counter)?;
+                // What is restored may be anything that was there before.
+                for kept in state {
+                    if let Kept::Scalar { reg, .. } = kept {
+                        set(*reg)?;
+                        set(*reg)?;
+                    }
+                }
+            }
             Stmt::Kernel { taken, .. } => {
                 for taken in taken {
                     if let Taken::Scalar(reg) = taken {

@@ -49,6 +49,11 @@ pub enum Linear {
         /// A zero times anything is zero.
         strong: bool,
     },
+    /// Operand 0 and one of the two others together, if the third one is fixed.
+    WithEach {
+        /// A zero times anything is zero.
+        strong: bool,
+    },
 }
 
 /// What the reverse of a loop computes again instead of keeping it from the forward sweep, from least to
@@ -118,6 +123,10 @@ impl Facts {
 
     const fn product(self, strong: bool) -> Facts {
         Facts { linear: Linear::Each { strong }, ..self }
+    }
+
+    const fn product_added(self, strong: bool) -> Facts {
+        Facts { linear: Linear::WithEach { strong }, ..self }
     }
 
     const fn commutes(self, commutes: bool) -> Facts {
@@ -233,6 +242,9 @@ operations! {
     Op::Outer { strong } => if *strong { "strong_outer" } else { "outer" },
         [false, true].map(|strong| Op::Outer { strong }),
         plain(Kind::Makes).product(*strong).computes().again(Recompute::Elementwise);
+    Op::AddOuter { strong } => if *strong { "add_strong_outer" } else { "add_outer" },
+        [false, true].map(|strong| Op::AddOuter { strong }),
+        plain(Kind::Updates).product_added(*strong).computes();
     Op::Linalg(kind) => kind.name(), Linalg::ALL.map(Op::Linalg), linalg(*kind);
     Op::For { .. } => "for", [Op::For { descending: false, keep: None }], plain(Kind::Repeats(1));
     Op::While { .. } => "while", [Op::While { keep: None }], plain(Kind::Repeats(2));

@@ -57,7 +57,7 @@ pub(crate) fn lengths(op: &Op, ranks: &[u8]) -> Lengths {
             (0..ranks[0]).filter(|axis| !gone.contains(axis)).map(|axis| Of(0, axis)).collect()
         }
         Op::Read(places) => reached(places, 1),
-        Op::Concat(_) | Op::Write(_) | Op::AddAt(_) => whole(0),
+        Op::Concat(_) | Op::Write(_) | Op::AddAt(_) | Op::AddOuter { .. } => whole(0),
         Op::Push => vec![Elements],
         Op::Pack(narrow) => vec![Words(*narrow)],
         Op::MatMul { a_transposed, b_transposed, .. } => {

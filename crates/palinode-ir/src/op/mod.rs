@@ -188,6 +188,13 @@ pub enum Op {
         /// A zero times anything is zero.
         strong: bool,
     },
+    /// `(c, x, y)`: the matrix `c` with the outer product of two vectors added, or, of two matrices, that of
+    /// every row of `x` and the same row of `y`, from the first to the last. Each entry is one chain of fused
+    /// multiply-adds that goes on from what is in `c`, so that many products at once are those one by one.
+    AddOuter {
+        /// A zero times anything is zero.
+        strong: bool,
+    },
     /// Dense linear algebra.
     Linalg(Linalg),
 

@@ -95,6 +95,7 @@ pub(super) fn form(op: &Op) -> Form {
         | Op::Pack(_)
         | Op::Unpack(_)
         | Op::Outer { .. }
+        | Op::AddOuter { .. }
         | Op::Linalg(_) => Form::Plain,
     }
 }

@@ -126,6 +126,7 @@ impl Zeros<'_> {
                     Linear::No => false,
                     Linear::Jointly(from, to) => (from..to.min(inst.args.len())).all(is),
                     Linear::Each { strong } => strong && (is(0) || is(1)),
+                    Linear::WithEach { strong } => strong && is(0) && (is(1) || is(2)),
                 },
             };
             if gives {
@@ -206,6 +207,7 @@ impl Check<'_> {
                     .enumerate()
                     .all(|(at, &arg)| if (from..to).contains(&at) { self.fits(arg) } else { !self.is(arg) }),
                 Linear::Each { .. } => self.is(args[0]) != self.is(args[1]),
+                Linear::WithEach { .. } => self.fits(args[0]) && self.is(args[1]) != self.is(args[2]),
             },
         };
         if holds { Ok(()) } else { Check::refuse(inst) }

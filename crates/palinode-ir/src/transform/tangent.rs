@@ -312,6 +312,18 @@ impl Writer<'_> {
                 }
                 self.sum(terms)
             }
+            Op::AddOuter { .. } => {
+                let op = Op::AddOuter { strong: true };
+                let mut total = self.tangent_or_zeros(args[0]);
+                for at in 1..3 {
+                    if let Some(&tangent) = self.tangent.get(&args[at]) {
+                        let mut moved = args.clone();
+                        (moved[0], moved[at]) = (total, tangent);
+                        total = self.builder.emit(op.clone(), &moved);
+                    }
+                }
+                Some(total)
+            }
             Op::Linalg(kind) => {
                 let tangents: Vec<Option<Value>> =
                     args.iter().map(|arg| self.tangent.get(arg).copied()).collect();

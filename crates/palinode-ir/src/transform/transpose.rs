@@ -110,6 +110,25 @@ impl Splitter<'_> {
                     self.contribute(cotangents, args[1], part);
                 }
             }
+            Op::AddOuter { .. } => {
+                // Of vectors, or of the rows of matrices.
+                let rows = self.b.ty(args[1]).rank == 2;
+                if self.flows(args[1]) {
+                    let part = match rows {
+                        true => self.product(args[2], false, c, true),
+                        false => self.product(c, false, args[2], false),
+                    };
+                    self.contribute(cotangents, args[1], part);
+                }
+                if self.flows(args[2]) {
+                    let part = match rows {
+                        true => self.product(args[1], false, c, false),
+                        false => self.product(c, true, args[1], false),
+                    };
+                    self.contribute(cotangents, args[2], part);
+                }
+                self.contribute(cotangents, args[0], c);
+            }
             Op::Linalg(Linalg::Solve { transposed }) if !self.linear.contains(&args[0]) => {
                 let back = Linalg::Solve { transposed: !transposed };
                 let part = self.b.emit(Op::Linalg(back), &[args[0], c]);
@@ -241,25 +260,46 @@ impl Splitter<'_> {
         let ranks = (self.b.ty(a).rank, self.b.ty(b).rank);
         if self.flows(a) {
             let part = match (ranks, a_transposed) {
-                ((2, 2), false) => self.product(c, false, b, !b_transposed),
-                ((2, 2), true) => self.product(b, b_transposed, c, true),
-                ((2, 1), false) => self.b.emit(Op::Outer { strong: true }, &[c, b]),
-                ((2, 1), true) => self.b.emit(Op::Outer { strong: true }, &[b, c]),
-                ((1, 2), _) => self.product(b, b_transposed, c, false),
-                _ => self.scaled(c, b),
+                ((2, 2), false) => Part::Made(self.product(c, false, b, !b_transposed)),
+                ((2, 2), true) => Part::Made(self.product(b, b_transposed, c, true)),
+                ((2, 1), false) => Part::Outer(c, b),
+                ((2, 1), true) => Part::Outer(b, c),
+                ((1, 2), _) => Part::Made(self.product(b, b_transposed, c, false)),
+                _ => Part::Made(self.scaled(c, b)),
             };
-            self.contribute(cotangents, a, part);
+            self.contribute_part(cotangents, a, part);
         }
         if self.flows(b) {
             let part = match (ranks, b_transposed) {
-                ((2, 2), false) => self.product(a, !a_transposed, c, false),
-                ((2, 2), true) => self.product(c, true, a, a_transposed),
-                ((2, 1), _) => self.product(a, !a_transposed, c, false),
-                ((1, 2), false) => self.b.emit(Op::Outer { strong: true }, &[a, c]),
-                ((1, 2), true) => self.b.emit(Op::Outer { strong: true }, &[c, a]),
-                _ => self.scaled(c, a),
+                ((2, 2), false) => Part::Made(self.product(a, !a_transposed, c, false)),
+                ((2, 2), true) => Part::Made(self.product(c, true, a, a_transposed)),
+                ((2, 1), _) => Part::Made(self.product(a, !a_transposed, c, false)),
+                ((1, 2), false) => Part::Outer(a, c),
+                ((1, 2), true) => Part::Outer(c, a),
+                _ => Part::Made(self.scaled(c, a)),
             };
-            self.contribute(cotangents, b, part);
+            self.contribute_part(cotangents, b, part);
         }
     }
+
+    /// Adds to a cotangent. An outer product goes on from what is there: in a loop this is the update that
+    /// `passes::defer` can do for all rounds at once.
+    fn contribute_part(&mut self, cotangents: &mut Cotangents, value: Value, part: Part) {
+        let (x, y) = match part {
+            Part::Made(part) => return self.contribute(cotangents, value, part),
+            Part::Outer(x, y) => (x, y),
+        };
+        let total = match cotangents.get(&value) {
+            None => self.b.emit(Op::Outer { strong: true }, &[x, y]),
+            Some(&so_far) => self.b.emit(Op::AddOuter { strong: true }, &[so_far, x, y]),
+        };
+        cotangents.insert(value, total);
+    }
+}
+
+/// What is added to the cotangent of a factor.
+enum Part {
+    Made(Value),
+    /// The outer product of two vectors.
+    Outer(Value, Value),
 }

@@ -116,6 +116,7 @@ fn what_is_linear_is() {
             Linear::No => return,
             Linear::Jointly(from, to) => vec![real_places(types, from, to)],
             Linear::Each { .. } => vec![vec![0], vec![1]],
+            Linear::WithEach { .. } => vec![vec![0, 1], vec![0, 2]],
         };
         let all = places.iter().filter(|places| !places.is_empty());
         for (places, seed) in all.flat_map(|places| (0..8).map(move |seed| (places, seed))) {
@@ -129,6 +130,12 @@ fn what_is_linear_is() {
             let fill = |ty: Type, x: f64| datum(ty, Key::from_seed(0), false).map(|_| x);
             let product = run(program, &[fill(types[0], 0.0), fill(types[1], f64::INFINITY)]).unwrap();
             assert!(reals(&product).iter().all(|&x| x == 0.0), "`{}` is not strong", op.name());
+        }
+        if op.facts().linear == (Linear::WithEach { strong: true }) {
+            let fill = |ty: Type, x: f64| datum(ty, Key::from_seed(0), false).map(|_| x);
+            let of = [fill(types[0], 2.0), fill(types[1], 0.0), fill(types[2], f64::INFINITY)];
+            let sum = run(program, &of).unwrap();
+            assert!(reals(&sum).iter().all(|&x| x == 2.0), "`{}` is not strong", op.name());
         }
     });
     let missing =
@@ -174,6 +181,7 @@ fn derivatives_stop_where_the_table_says_so_and_pass_what_is_linear() {
         let places = match op.facts().linear {
             Linear::Jointly(from, to) => real_places(types, from, to),
             Linear::No if op.facts().cuts => real_places(types, 0, types.len()),
+            Linear::WithEach { .. } => real_places(types, 0, 2),
             Linear::No | Linear::Each { .. } => return,
         };
         let at = inputs(types, 1, false);

@@ -295,6 +295,10 @@ const BUGS: &[(&str, Spoil)] = &[
         let args = || vec![inst.args[1], inst.args[0]];
         (matches!(inst.op, Op::Outer { .. })).then(|| vec![Inst { args: args().into(), ..inst.clone() }])
     }),
+    linear("an outer product that is added is swapped", |_, inst| {
+        let args = || vec![inst.args[0], inst.args[2], inst.args[1]];
+        (matches!(inst.op, Op::AddOuter { .. })).then(|| vec![Inst { args: args().into(), ..inst.clone() }])
+    }),
     linear("a system is solved untransposed", |_, inst| match inst.op {
         Op::Linalg(Linalg::SolveTriangular { lower, transposed: true }) => {
             with_op(inst, Op::Linalg(Linalg::SolveTriangular { lower, transposed: false }))

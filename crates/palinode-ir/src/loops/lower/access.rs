@@ -411,7 +411,7 @@ impl Lower<'_> {
     }
 
     /// The array in memory that may be changed: its own, or a copy.
-    fn changeable(&mut self, base: Arr) -> Result<(Arr, Rc<Handle>), Refusal> {
+    pub(super) fn changeable(&mut self, base: Arr) -> Result<(Arr, Rc<Handle>), Refusal> {
         if let Some(handle) = self.owned(&base) {
             self.settle(handle.buf)?;
             drop(handle);

@@ -28,14 +28,22 @@ const LONG: i64 = 8;
 /// A box of indices: for each axis the first, and one past the last.
 type Region = Vec<(i64, i64)>;
 
-/// A part of the rows of a box: the indices of the outer axes and their ranges, the start and the range of
-/// the last one, and how long the part is.
-struct Row<'a> {
+/// A part of a box of which the elements are made together: of an axis so many indices, of those behind it all,
+/// of those before it one.
+struct Tile<'a> {
+    /// The indices along the axes before.
     idx: &'a [Index],
-    outer: &'a [(i64, i64)],
-    start: Index,
-    range: (i64, i64),
-    length: i64,
+    /// The box in which the indices of tiles like this run.
+    region: Region,
+    /// Where the tile begins along the axes from that one on, and how long it is there.
+    starts: Vec<Index>,
+    lengths: Vec<i64>,
+}
+
+impl Tile<'_> {
+    fn elements(&self) -> i64 {
+        self.lengths.iter().product()
+    }
 }
 
 /// Where a box must be split: the axis, and the first index of the second part.
@@ -58,13 +66,13 @@ struct Body {
     /// The indices of its element, and the box in which they run.
     idx: Vec<Index>,
     region: Region,
-    /// The counter of the row, if functions are done apart.
-    inner: Option<Reg>,
+    /// The number of its element in the tile, if functions are done apart.
+    number: Option<Index>,
     /// What has been loaded.
     loaded: FastMap<(Buf, Index), Operand>,
     /// What formulas inside gave.
     done: FastMap<(*const Map, Vec<Index>), Single>,
-    /// Where results of functions wait, by formula: at the counter of the row.
+    /// Where results of functions wait, by formula: at the number in the tile.
     scratch: Scratch,
 }
 
@@ -132,7 +140,9 @@ impl Lower<'_> {
     pub(super) fn place_of(&mut self, val: &Val) -> Result<Place, Refusal> {
         let array = self.array_of(val)?;
         let shape = array.shape.to_vec();
-        if let Some((handle, first)) = array.contiguous() {
+        if let Some((handle, first)) = array.contiguous()
+            && self.stays_in_place(handle)
+        {
             // Some value or formula has the handle, and keeps the memory.
             let place = Place { buf: handle.buf, at: first.clone(), shape };
             self.hold(handle);
@@ -143,6 +153,11 @@ impl Lower<'_> {
         let place = Place { buf: handle.buf, at: first.clone(), shape };
         self.hold(handle);
         Ok(place)
+    }
+
+    /// Whether memory may be pointed to: how long what grows is, only its loads and stores ask.
+    pub(super) fn stays_in_place(&self, handle: &Handle) -> bool {
+        self.form.buffers[handle.buf.index()].role != Role::Growing
     }
 
     /// Keeps memory from being used again before the instruction is done.
@@ -239,8 +254,8 @@ impl Lower<'_> {
     ) -> Result<(), Failed> {
         let mut functions = Vec::new();
         find_functions(array, &mut functions);
-        let length = region.last().map_or(0, |&(from, to)| to - from);
-        if functions.is_empty() || length < LONG {
+        let lengths: Vec<i64> = region.iter().map(|&(from, to)| to - from).collect();
+        if functions.is_empty() || lengths.iter().product::<i64>() < LONG {
             let counters: Vec<Reg> = region.iter().map(|&(from, to)| self.counter(from, to - 1)).collect();
             let idx = counters.iter().map(|&counter| Index::reg(counter)).collect();
             let mut body = Body::new(idx, region.clone(), None, Scratch::default());
@@ -251,31 +266,50 @@ impl Lower<'_> {
             self.emit(Stmt::Each { axes, body: stmts });
             return Ok(());
         }
-        // Outer axes one by one, the last one in blocks.
-        let (&(from, to), outer) = region.split_last().expect("there is an axis");
+        // As many of the last axes as are short stay whole, the one before them is cut into blocks, and the
+        // others are gone through one by one.
+        let (mut cut, mut inside) = (lengths.len() - 1, 1);
+        while cut > 0 && inside * lengths[cut] <= BLOCK {
+            inside *= lengths[cut];
+            cut -= 1;
+        }
+        let block = (BLOCK / inside).max(1);
+        let (outer, (from, to)) = (&region[..cut], region[cut]);
         let counters: Vec<Reg> = outer.iter().map(|&(from, to)| self.counter(0, to - from - 1)).collect();
         let idx: Vec<Index> = counters
             .iter()
             .zip(outer)
             .map(|(&counter, &(from, _))| Index { constant: from, terms: vec![(counter, 1)] })
             .collect();
+        let tile = |start: Index, range: (i64, i64), length: i64| {
+            let mut of = region.clone();
+            of[cut] = range;
+            let rest = region[cut + 1..].iter();
+            Tile {
+                idx: &idx,
+                region: of,
+                starts: core::iter::once(start)
+                    .chain(rest.clone().map(|&(from, _)| Index::constant(from)))
+                    .collect(),
+                lengths: core::iter::once(length).chain(rest.map(|&(from, to)| to - from)).collect(),
+            }
+        };
         self.blocks.push(Vec::new());
-        let blocks = (to - from) / BLOCK;
+        let blocks = (to - from) / block;
         let mut done = from;
         if blocks > 1 {
-            done = from + blocks * BLOCK;
+            done = from + blocks * block;
             let number = self.counter(0, blocks - 1);
-            let start = Index { constant: from, terms: vec![(number, BLOCK)] };
+            let start = Index { constant: from, terms: vec![(number, block)] };
             self.blocks.push(Vec::new());
-            let row = Row { idx: &idx, outer, start, range: (from, done), length: BLOCK };
-            self.block_of(buf, first, strides, array, adds, &row, &functions)?;
+            let tile = tile(start, (from, done), block);
+            self.tile(buf, first, strides, array, adds, &tile, &functions)?;
             let body = self.blocks.pop().expect("just pushed");
             self.emit_for(number, blocks, body);
         }
         if done < to {
-            let row =
-                Row { idx: &idx, outer, start: Index::constant(done), range: (done, to), length: to - done };
-            self.block_of(buf, first, strides, array, adds, &row, &functions)?;
+            let tile = tile(Index::constant(done), (done, to), to - done);
+            self.tile(buf, first, strides, array, adds, &tile, &functions)?;
         }
         let mut stmts = self.blocks.pop().expect("just pushed");
         for (&counter, &(from, to)) in counters.iter().zip(outer).rev() {
@@ -291,79 +325,87 @@ impl Lower<'_> {
         self.emit(Stmt::For { counter, rounds, descending: false, counts: false, body });
     }
 
-    /// A block of a row in which functions occur: each of them apart, innermost first.
-    #[allow(clippy::too_many_arguments)] // a place, a formula and a block
-    fn block_of(
+    /// A tile in which functions occur: each of them apart, innermost first.
+    #[allow(clippy::too_many_arguments)] // a place, a formula and a tile
+    fn tile(
         &mut self,
         buf: Buf,
         first: &Index,
         strides: &[i64],
         array: &Arr,
         adds: bool,
-        row: &Row<'_>,
+        tile: &Tile<'_>,
         functions: &[Rc<Map>],
     ) -> Result<(), Failed> {
         let mut scratch = Scratch::default();
         let mut kept = Vec::new();
         // A function of everything is done where its values go.
-        let last = match (&array.def, functions.split_last()) {
-            (Def::Map(map), Some((last, _))) if Rc::ptr_eq(map, last) => {
+        let last = match (&array.def, functions.last()) {
+            (Def::Map(map), Some(last)) if Rc::ptr_eq(map, last) => {
                 // A kernel goes where it is known to stay inside.
                 let is_known =
                     first.known().is_some() && self.form.buffers[buf.index()].role == Role::Workspace;
-                !adds && is_known && array.elem == Elem::F64 && strides.last() == Some(&1)
+                let are_together = row_major_of(&tile.lengths)
+                    .zip(strides[tile.idx.len()..].iter().copied())
+                    .zip(&tile.lengths);
+                let are_together = are_together.into_iter().all(|((a, b), &length)| a == b || length == 1);
+                !adds && is_known && array.elem == Elem::F64 && are_together
             }
             _ => false,
         };
         for (number, map) in functions.iter().enumerate() {
             let Op::Map(rule) = map.op else { unreachable!("functions are rows") };
-            if last && number + 1 == functions.len() {
-                let (inner, mut body) = self.begin_row(row, scratch);
-                self.blocks.push(Vec::new());
-                let idx = body.idx.clone();
-                let argument = self.arg(&map.args[0], &idx, &mut body)?;
-                let from = self.operand(&argument);
-                let at = self.address(first, strides, &idx)?;
-                self.emit(Stmt::Store { buf, at, from });
-                let stmts = self.blocks.pop().expect("just pushed");
-                self.emit(Stmt::Each { axes: vec![(inner, 0, row.length)], body: stmts });
-                let begin: Vec<Index> = row.idx.iter().cloned().chain([row.start.clone()]).collect();
-                let at = self.address(first, strides, &begin)?;
-                let place = Place { buf, at, shape: vec![row.length as usize] };
-                self.emit(Stmt::Function { rule, place: place.clone() });
+            let is_last = last && number + 1 == functions.len();
+            let (axes, mut body) = self.begin_tile(tile, scratch.clone());
+            self.blocks.push(Vec::new());
+            let idx = body.idx.clone();
+            let argument = self.arg(&map.args[0], &idx, &mut body)?;
+            let from = self.operand(&argument);
+            let (home, at, begin) = if is_last {
+                let begin: Vec<Index> = tile.idx.iter().chain(&tile.starts).cloned().collect();
+                (buf, self.address(first, strides, &idx)?, self.address(first, strides, &begin)?)
+            } else {
+                let handle = self.allocate(Kind::Real, tile.elements() as usize);
+                let home = handle.buf;
+                kept.push(handle);
+                (home, body.number.clone().expect("an element of a tile"), Index::constant(0))
+            };
+            self.emit(Stmt::Store { buf: home, at, from });
+            let stmts = self.blocks.pop().expect("just pushed");
+            self.emit(Stmt::Each { axes, body: stmts });
+            let place = Place { buf: home, at: begin, shape: vec![tile.elements() as usize] };
+            self.emit(Stmt::Function { rule, place: place.clone() });
+            if is_last {
                 if self.form.traps {
                     self.emit(Stmt::AllFinite { place });
                 }
                 return Ok(());
             }
-            let handle = self.allocate(Kind::Real, row.length as usize);
-            let (inner, mut body) = self.begin_row(row, scratch.clone());
-            self.blocks.push(Vec::new());
-            let idx = body.idx.clone();
-            let argument = self.arg(&map.args[0], &idx, &mut body)?;
-            let from = self.operand(&argument);
-            self.emit(Stmt::Store { buf: handle.buf, at: Index::reg(inner), from });
-            let stmts = self.blocks.pop().expect("just pushed");
-            self.emit(Stmt::Each { axes: vec![(inner, 0, row.length)], body: stmts });
-            let place = Place::first(handle.buf, vec![row.length as usize]);
-            self.emit(Stmt::Function { rule, place });
-            scratch.insert(Rc::as_ptr(map), handle.buf);
-            kept.push(handle);
+            scratch.insert(Rc::as_ptr(map), home);
         }
-        let (inner, mut body) = self.begin_row(row, scratch);
+        let (axes, mut body) = self.begin_tile(tile, scratch);
         self.blocks.push(Vec::new());
         self.element(buf, first, strides, array, adds, &mut body)?;
         let stmts = self.blocks.pop().expect("just pushed");
-        self.emit(Stmt::Each { axes: vec![(inner, 0, row.length)], body: stmts });
+        self.emit(Stmt::Each { axes, body: stmts });
         Ok(())
     }
 
-    fn begin_row(&mut self, row: &Row<'_>, scratch: Scratch) -> (Reg, Body) {
-        let inner = self.counter(0, row.length - 1);
-        let last = row.start.plus(&Index::reg(inner), 1).expect("an index inside");
-        let idx = row.idx.iter().cloned().chain([last]).collect();
-        let region = row.outer.iter().copied().chain([row.range]).collect();
-        (inner, Body::new(idx, region, Some(inner), scratch))
+    /// The axes of a loop over a tile, and its body.
+    fn begin_tile(&mut self, tile: &Tile<'_>, scratch: Scratch) -> (Vec<(Reg, i64, i64)>, Body) {
+        let mut axes = Vec::new();
+        let mut idx = tile.idx.to_vec();
+        let mut number = Index::constant(0);
+        for ((start, &length), stride) in
+            tile.starts.iter().zip(&tile.lengths).zip(row_major_of(&tile.lengths))
+        {
+            let counter = self.counter(0, length - 1);
+            axes.push((counter, 0, length));
+            let along = Index::reg(counter);
+            idx.push(start.plus(&along, 1).expect("an index inside"));
+            number = number.plus(&along, stride).expect("a number in a tile");
+        }
+        (axes, Body::new(idx, tile.region.clone(), Some(number), scratch))
     }
 
     /// Stores, or adds, one element.
@@ -429,9 +471,9 @@ impl Lower<'_> {
                     return Ok(known.clone());
                 }
                 if let Some(&buf) = body.scratch.get(&Rc::as_ptr(map)) {
-                    let inner = body.inner.expect("a row");
+                    let at = body.number.clone().expect("an element of a tile");
                     let to = self.register(Kind::Real);
-                    self.emit(Stmt::Load { to, buf, at: Index::reg(inner) });
+                    self.emit(Stmt::Load { to, buf, at });
                     let found = self.rounded(to, map.ty.elem);
                     if self.form.traps {
                         self.emit(Stmt::Finite { a: found });
@@ -575,8 +617,8 @@ impl Lower<'_> {
 }
 
 impl Body {
-    fn new(idx: Vec<Index>, region: Region, inner: Option<Reg>, scratch: Scratch) -> Body {
-        Body { idx, region, inner, loaded: FastMap::default(), done: FastMap::default(), scratch }
+    fn new(idx: Vec<Index>, region: Region, number: Option<Index>, scratch: Scratch) -> Body {
+        Body { idx, region, number, loaded: FastMap::default(), done: FastMap::default(), scratch }
     }
 
     /// An index as `start + step *` that along an axis of the box.
@@ -619,6 +661,11 @@ impl Body {
         let (from, to) = self.region[axis];
         Split(axis, at.clamp(from + 1, to - 1))
     }
+}
+
+/// The distances between neighbours along each axis of a box whose elements lie in row-major order.
+fn row_major_of(lengths: &[i64]) -> impl Iterator<Item = i64> {
+    (0..lengths.len()).map(|axis| lengths[axis + 1..].iter().product())
 }
 
 fn single(val: Val) -> Single {

@@ -18,7 +18,7 @@ use crate::program::{Block, Inst, Value};
 const FEW: i64 = 1 << 16;
 
 /// What is carried from round to round.
-enum Carried {
+pub(super) enum Carried {
     /// In a register.
     Single(Reg),
     /// In a buffer.
@@ -172,7 +172,7 @@ impl<'p> Lower<'p> {
     }
 
     /// Formulas that a block uses are computed before it: it may run often, or not at all.
-    fn compute_captures(&mut self, blocks: &[&'p Block]) -> Result<(), Refusal> {
+    pub(super) fn compute_captures(&mut self, blocks: &[&'p Block]) -> Result<(), Refusal> {
         for value in blocks.iter().flat_map(|block| block.captures()) {
             if let Some(Val::Array(array)) = &self.frame().env[value.index()]
                 && array.is_computed()
@@ -187,7 +187,7 @@ impl<'p> Lower<'p> {
     }
 
     /// What a loop carries, in registers and buffers of its own, set to what it begins with.
-    fn enter(
+    pub(super) fn enter(
         &mut self,
         body: &Block,
         params: &[Value],
@@ -256,7 +256,7 @@ impl<'p> Lower<'p> {
     }
 
     /// What a round finds. A buffer is needed by the carried value, not by who keeps it here.
-    fn define_carried(&mut self, params: &[Value], carried: &[Carried]) -> Result<(), Refusal> {
+    pub(super) fn define_carried(&mut self, params: &[Value], carried: &[Carried]) -> Result<(), Refusal> {
         for (&param, carried) in params.iter().zip(carried) {
             let val = match carried {
                 Carried::Single(reg) => Val::Single(self.single(*reg)),
@@ -272,13 +272,13 @@ impl<'p> Lower<'p> {
     }
 
     /// Begins the block of a loop; gives what [`Lower::leave_loop`] needs.
-    fn enter_loop(&mut self) -> usize {
+    pub(super) fn enter_loop(&mut self) -> usize {
         self.blocks.push(Vec::new());
         let frame = self.frame_mut();
         core::mem::replace(&mut frame.innermost, frame.pending.len())
     }
 
-    fn leave_loop(&mut self, block: &Block, outer: usize) -> Vec<Stmt> {
+    pub(super) fn leave_loop(&mut self, block: &Block, outer: usize) -> Vec<Stmt> {
         self.leave(block);
         let frame = self.frame_mut();
         frame.pending.truncate(frame.innermost);
@@ -286,7 +286,7 @@ impl<'p> Lower<'p> {
         self.blocks.pop().expect("just pushed")
     }
 
-    fn round(&mut self, block: &'p Block, marks: &BlockMarks) -> Result<Vec<Val>, Refusal> {
+    pub(super) fn round(&mut self, block: &'p Block, marks: &BlockMarks) -> Result<Vec<Val>, Refusal> {
         self.insts(block, marks)?;
         Ok(self.operands(&block.results, &marks.results_die))
     }
@@ -297,7 +297,11 @@ impl<'p> Lower<'p> {
     }
 
     /// Hands the results of a round on. Of logs it gives what they are at its end.
-    fn next_round(&mut self, carried: &[Carried], results: Vec<Val>) -> Result<Vec<Option<Log>>, Refusal> {
+    pub(super) fn next_round(
+        &mut self,
+        carried: &[Carried],
+        results: Vec<Val>,
+    ) -> Result<Vec<Option<Log>>, Refusal> {
         let mut logs = Vec::with_capacity(carried.len());
         let mut arrays: Vec<(usize, Arr)> = Vec::new();
         let mut moves: Vec<(Reg, Operand)> = Vec::new();
@@ -396,7 +400,7 @@ impl<'p> Lower<'p> {
         }
     }
 
-    fn after(&mut self, carried: Carried) -> Val {
+    pub(super) fn after(&mut self, carried: Carried) -> Val {
         match carried {
             Carried::Single(reg) => {
                 // The register of a loop around may set it again, but then this loop runs again, too.

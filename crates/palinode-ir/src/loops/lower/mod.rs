@@ -17,6 +17,7 @@
 //! | `view` | arrays that are others at other indices |
 //! | `access` | reading, writing and adding at places; in place where nothing else needs the array |
 //! | `control` | loops, branches, calls |
+//! | `sweep` | reverse sweeps through loops that keep snapshots |
 //! | `log` | vectors that loops push to |
 //! | `product` | reductions, products of matrices and vectors |
 //!
@@ -29,6 +30,7 @@ mod control;
 mod log;
 mod product;
 mod scalar;
+mod sweep;
 mod value;
 mod view;
 
@@ -336,7 +338,7 @@ impl<'p> Lower<'p> {
                 let results = self.function(program.function(*callee), args)?;
                 return self.define_all(inst, results);
             }
-            Op::Sweep { .. } => return self.refuse("a sweep through a loop that keeps snapshots"),
+            Op::Sweep { keep } => return self.sweep(inst, marks, *keep),
             _ => {}
         }
         if !matches!(inst.op.facts().kind, OpKind::Elementwise | OpKind::Literal | OpKind::Measures) {
@@ -400,6 +402,10 @@ impl<'p> Lower<'p> {
                     None => return self.stopped(inst),
                 }
             }
+            Op::AddOuter { strong } => match self.add_outer(*strong, ty, args)? {
+                Some(array) => array,
+                None => return self.stopped(inst),
+            },
             Op::Outer { strong } => self.outer(*strong, ty, args)?,
             op => return self.kernel(op, inst, args),
         };

@@ -92,17 +92,46 @@ impl Lower<'_> {
                 let (a, b) = (of_a(self.matrix(a)?), of_b(self.matrix(b)?));
                 self.made(ty, vec![a.sizes[0], b.sizes[1]], |lower, to| {
                     let Taken::Array(to) = to else { unreachable!("a matrix") };
-                    lower.emit(Stmt::Product { strong, a, b, to });
+                    lower.emit(Stmt::Product { strong, a, b, to, adds: false });
                 })?
             }
         };
         Ok(Some(made))
     }
 
+    /// Outer products added to a matrix, where it is; nothing if it fails for sure.
+    pub(super) fn add_outer(
+        &mut self,
+        strong: bool,
+        ty: Type,
+        mut args: Vec<Val>,
+    ) -> Result<Option<Val>, Refusal> {
+        let strong = strong && !self.form.traps;
+        let (y, x) = (self.array_of(&args[2])?, self.array_of(&args[1])?);
+        let c = self.array_of(&args[0])?;
+        args.clear();
+        let (a, b) = (turned(self.matrix(x)?), self.matrix(y)?);
+        if a.sizes[1] != b.sizes[0] || *c.shape != [a.sizes[0], b.sizes[1]] {
+            return Ok(None);
+        }
+        let (c, handle) = self.changeable(c)?;
+        let (_, first) = c.contiguous().expect("what may be changed is in one piece");
+        let to = Place { buf: handle.buf, at: first.clone(), shape: c.shape.to_vec() };
+        if c.elements() > 0 {
+            self.emit(Stmt::Product { strong, a, b, to: to.clone(), adds: true });
+            self.finished(to, ty.elem);
+        }
+        Ok(Some(Val::Array(c)))
+    }
+
     /// An array as a matrix in memory, where it is if its steps are not negative; a vector is a row.
     fn matrix(&mut self, array: Arr) -> Result<Matrix, Refusal> {
         let array = match &array.def {
-            Def::Stored { strides, .. } if strides.iter().all(|&stride| stride >= 0) => array,
+            Def::Stored { handle, strides, .. }
+                if strides.iter().all(|&stride| stride >= 0) && self.stays_in_place(handle) =>
+            {
+                array
+            }
             _ => self.copied(array, None)?,
         };
         let Def::Stored { handle, first, strides } = &array.def else { unreachable!("made so") };
@@ -139,21 +168,27 @@ impl Lower<'_> {
             return Ok(Val::Array(array));
         }
         write(self, Taken::Array(place.clone()));
-        if ty.elem == Elem::F32 {
-            let counter = self.counter(0, array.elements() as i64 - 1);
+        self.finished(place, ty.elem);
+        Ok(Val::Array(array))
+    }
+
+    /// Rounds what an operation has made if it is of single precision, and looks at it.
+    fn finished(&mut self, place: Place, elem: Elem) {
+        if elem == Elem::F32 {
+            let count = place.elements() as i64;
+            let counter = self.counter(0, count - 1);
             let (x, to) = (self.register(Kind::Real), self.register(Kind::Real));
-            let at = Index::reg(counter);
+            let at = place.at.plus(&Index::reg(counter), 1).expect("an index inside");
             let body = vec![
                 Stmt::Load { to: x, buf: place.buf, at: at.clone() },
                 Stmt::Round32 { to, a: Operand::Reg(x) },
                 Stmt::Store { buf: place.buf, at, from: Operand::Reg(to) },
             ];
-            self.emit(Stmt::Each { axes: vec![(counter, 0, array.elements() as i64)], body });
+            self.emit(Stmt::Each { axes: vec![(counter, 0, count)], body });
         }
         if self.form.traps {
             self.emit(Stmt::AllFinite { place });
         }
-        Ok(Val::Array(array))
     }
 
     /// The matrix of all products.

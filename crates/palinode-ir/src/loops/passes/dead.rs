@@ -48,10 +48,7 @@ fn find_reads(stmts: &[Stmt], reads: &mut [bool], exchanged: &mut Vec<(usize, us
     for stmt in stmts {
         match stmt {
             Stmt::Swap { a, b } => exchanged.push((a.index(), b.index())),
-            _ if stmt.blocks().is_empty() => {
-                Touch::of(stmt).reads.iter().for_each(|buf| reads[buf.index()] = true);
-            }
-            _ => {}
+            _ => Touch::itself(stmt).reads.iter().for_each(|buf| reads[buf.index()] = true),
         }
         stmt.blocks().into_iter().for_each(|block| find_reads(block, reads, exchanged));
     }

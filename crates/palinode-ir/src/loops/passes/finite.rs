@@ -7,7 +7,7 @@
 //! Going backwards over the statements, a register is *seen* if the run is sure to look, from here on, at what it
 //! holds or at something that is not finite if that is not. Of a `for` a carried register is seen if it is after
 //! the loop and each round makes something that is seen of it. A `while` may go on for a long time with numbers
-//! that are none: there every round looks.
+//! that are none, and a sweep goes through its rounds in an order of its own: there every round looks.
 
 use palinode_core::rules::Row;
 
@@ -92,14 +92,12 @@ fn one(stmt: &mut Stmt, seen: &mut Seen, removes: bool) -> bool {
             first.retain(|reg| second.contains(reg));
             *seen = first;
         }
-        Stmt::While { condition, body, .. } => {
-            let mut inside = Seen::default();
-            block(body, &mut inside, removes);
-            let mut inside = Seen::default();
-            block(condition, &mut inside, removes);
+        Stmt::While { .. } | Stmt::Sweep { .. } => {
+            for inner in stmt.blocks_mut() {
+                block(inner, &mut Seen::default(), removes);
+            }
             // Only what the loop does not set is seen by what comes behind it.
-            let mut touch = Touch::default();
-            condition.iter().chain(body.iter()).for_each(|stmt| touch.add(stmt));
+            let touch = Touch::of(stmt);
             seen.retain(|reg| !touch.sets.contains(reg));
         }
         other => Touch::of(other).sets.iter().for_each(|reg| {

@@ -5,6 +5,7 @@
 //!
 //! | file | does |
 //! |---|---|
+//! | `defer` | outer products that rounds add to a matrix are added behind the loop, as one product |
 //! | `gather` | updates of one buffer at shifted places become one loop over the places |
 //! | `fuse` | loops over the same elements become one; what one stores is not loaded by the next |
 //! | `over` | results go over an operand that nothing needs afterwards |
@@ -20,6 +21,7 @@
 //! different loops.
 
 mod dead;
+mod defer;
 mod finite;
 mod fuse;
 mod gather;
@@ -34,7 +36,8 @@ use super::form::LoopForm;
 type Pass = fn(&mut LoopForm);
 
 /// The passes by name, in their order.
-pub const PASSES: [(&str, Pass); 6] = [
+pub const PASSES: [(&str, Pass); 7] = [
+    ("defer", defer::run),
     ("gather", gather::run),
     ("fuse", fuse::run),
     ("over", over::run),

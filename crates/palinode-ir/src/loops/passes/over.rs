@@ -21,14 +21,13 @@ pub(super) fn run(form: &mut LoopForm) {
 /// How many statements touch each buffer.
 fn count(stmts: &[Stmt], mentions: &mut [u32]) {
     for stmt in stmts {
-        let blocks = stmt.blocks();
-        if blocks.is_empty() || matches!(stmt, Stmt::Each { .. }) {
-            let touch = Touch::of(stmt);
-            for buf in touch.reads.union(&touch.writes) {
-                mentions[buf.index()] += 1;
-            }
-        } else {
-            blocks.into_iter().for_each(|block| count(block, mentions));
+        let is_each = matches!(stmt, Stmt::Each { .. });
+        let touch = if is_each { Touch::of(stmt) } else { Touch::itself(stmt) };
+        for buf in touch.reads.union(&touch.writes) {
+            mentions[buf.index()] += 1;
+        }
+        if !is_each {
+            stmt.blocks().into_iter().for_each(|block| count(block, mentions));
         }
     }
 }

@@ -140,11 +140,20 @@ impl Walk {
         }
     }
 
+    fn touch_all(&mut self, touch: &Touch) {
+        let mut bufs: Vec<usize> = touch.reads.union(&touch.writes).map(|buf| buf.index()).collect();
+        bufs.sort_unstable();
+        bufs.into_iter().for_each(|buf| self.touch(buf));
+    }
+
     fn block(&mut self, stmts: &[Stmt]) {
         for stmt in stmts {
             self.at += 1;
             match stmt {
-                Stmt::For { .. } | Stmt::While { .. } => {
+                Stmt::For { .. } | Stmt::While { .. } | Stmt::Sweep { .. } => {
+                    // A sweep keeps and restores its state between the statements inside of it.
+                    let itself = Touch::itself(stmt);
+                    self.touch_all(&itself);
                     self.loops.push((self.at, Vec::new()));
                     stmt.blocks().into_iter().for_each(|block| self.block(block));
                     self.at += 1;
@@ -154,17 +163,14 @@ impl Walk {
                             mention.time.1 = mention.time.1.max(self.at);
                         }
                     }
+                    self.touch_all(&itself);
                 }
                 Stmt::If { .. } => stmt.blocks().into_iter().for_each(|block| self.block(block)),
                 _ => {
                     if let Stmt::Swap { a, b } = stmt {
                         self.exchanged.push((a.index(), b.index()));
                     }
-                    let touch = Touch::of(stmt);
-                    let mut bufs: Vec<usize> =
-                        touch.reads.union(&touch.writes).map(|buf| buf.index()).collect();
-                    bufs.sort_unstable();
-                    bufs.into_iter().for_each(|buf| self.touch(buf));
+                    self.touch_all(&Touch::of(stmt));
                 }
             }
         }

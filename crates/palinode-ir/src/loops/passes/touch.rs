@@ -2,7 +2,7 @@
 
 use crate::fast::FastSet;
 
-use super::super::form::{Buf, Given, Index, Operand, Reg, Stmt, Taken};
+use super::super::form::{Buf, Given, Index, Kept, Operand, Reg, Stmt, Taken};
 
 /// Buffers and registers that are read and set. A register that is held to be inside of an axis counts as set:
 /// what uses it must stay behind.
@@ -68,6 +68,20 @@ impl Touch {
 
     /// What a statement touches.
     pub(super) fn add(&mut self, stmt: &Stmt) {
+        self.add_itself(stmt);
+        for block in stmt.blocks() {
+            block.iter().for_each(|stmt| self.add(stmt));
+        }
+    }
+
+    /// The same without what the statements inside of it touch.
+    pub(super) fn itself(stmt: &Stmt) -> Touch {
+        let mut touch = Touch::default();
+        touch.add_itself(stmt);
+        touch
+    }
+
+    fn add_itself(&mut self, stmt: &Stmt) {
         match stmt {
             Stmt::Move { to, from: a }
             | Stmt::Round32 { to, a }
@@ -120,6 +134,24 @@ impl Touch {
                 self.operand(*rounds);
                 self.sets.insert(*counter);
             }
+            Stmt::Sweep { counter, rounds, state, .. } => {
+                self.operand(*rounds);
+                self.sets.insert(*counter);
+                for kept in state {
+                    match *kept {
+                        Kept::Scalar { reg, snapshots } => {
+                            self.uses.insert(reg);
+                            self.sets.insert(reg);
+                            self.reads.insert(snapshots);
+                            self.writes.insert(snapshots);
+                        }
+                        Kept::Array { buf, snapshots, .. } => {
+                            self.reads.extend([buf, snapshots]);
+                            self.writes.extend([buf, snapshots]);
+                        }
+                    }
+                }
+            }
             Stmt::While { holds, .. } | Stmt::If { holds, .. } => self.operand(*holds),
             Stmt::Each { axes, .. } => self.sets.extend(axes.iter().map(|axis| axis.0)),
             Stmt::Function { place, .. } => {
@@ -130,7 +162,10 @@ impl Touch {
                 self.from(from.buf, &from.at);
                 self.to(to);
             }
-            Stmt::Product { a, b, to, .. } => {
+            Stmt::Product { a, b, to, adds, .. } => {
+                if *adds {
+                    self.reads.insert(to.buf);
+                }
                 self.from(a.buf, &a.at);
                 self.from(b.buf, &b.at);
                 self.writes.insert(to.buf);
@@ -158,9 +193,6 @@ impl Touch {
                 self.from(*buf, length);
                 self.writes.insert(*buf);
             }
-        }
-        for block in stmt.blocks() {
-            block.iter().for_each(|stmt| self.add(stmt));
         }
     }
 }

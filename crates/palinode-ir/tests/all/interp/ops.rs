@@ -287,6 +287,23 @@ fn products() {
     gives(&outer, &[vector(&[1.0, 2.0]), vector(&[3.0, 4.0])], Datum::matrix(2, 2, vec![3.0, 4.0, 6.0, 8.0]));
 }
 
+#[test]
+fn outer_products_are_added_in_chains() {
+    let add = |of: Type| one(Op::AddOuter { strong: false }, &[MATRIX, of, of], &[]);
+    let c = Datum::matrix(2, 3, vec![1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
+    let sum = Datum::matrix(2, 3, vec![4.0, 6.0, 8.0, 10.0, 13.0, 16.0]);
+    gives(&add(VECTOR), &[c.clone(), vector(&[1.0, 2.0]), vector(&[3.0, 4.0, 5.0])], sum);
+    // Rows one after the other: the first outer product, then the second.
+    let x = Datum::matrix(2, 2, vec![1.0, 2.0, 10.0, 20.0]);
+    let y = Datum::matrix(2, 3, vec![3.0, 4.0, 5.0, 1.0, 1.0, 1.0]);
+    gives(&add(MATRIX), &[c, x, y], Datum::matrix(2, 3, vec![14.0, 16.0, 18.0, 30.0, 33.0, 36.0]));
+    // Each link is rounded once: of 1 + e squared what is behind 1 + 2 e is still there.
+    let near = 1.0 + f64::EPSILON;
+    let single = |x: f64| Datum::matrix(1, 1, vec![x]);
+    let left = single(f64::EPSILON * f64::EPSILON);
+    gives(&add(VECTOR), &[single(-1.0 - 2.0 * f64::EPSILON), vector(&[near]), vector(&[near])], left);
+}
+
 /// `(a * x + k, x < k, i + 1)` for every element in one go, where `a` and `k` are scalars.
 fn fused(arrays: bool) -> Program {
     let rank = u8::from(arrays);

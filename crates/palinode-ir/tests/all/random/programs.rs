@@ -388,8 +388,12 @@ impl Maker {
     fn matrix(&mut self) -> Value {
         let [a_transposed, b_transposed] = [self.random.chance(50), self.random.chance(50)];
         let product = |a_transposed, b_transposed| Op::MatMul { a_transposed, b_transposed, strong: false };
-        match self.random.below(3) {
+        match self.random.below(4) {
             0 => self.emit(Op::Outer { strong: false }, &[VECTOR; 2], &[]),
+            2 => {
+                let factor = if self.random.chance(50) { VECTOR } else { MATRIX };
+                self.emit(Op::AddOuter { strong: false }, &[MATRIX, factor, factor], &[])
+            }
             1 => self.emit(product(a_transposed, false), &[MATRIX, VECTOR], &[]),
             _ => self.emit(product(false, b_transposed), &[MATRIX; 2], &[]),
         }
