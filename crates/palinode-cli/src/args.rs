@@ -205,7 +205,25 @@ pub(crate) struct ModelArgs {
     /// Accept a derivative along a branch that the model takes only at these inputs (PAL0119)
     #[arg(long)]
     pub(crate) accept_points: bool,
+
+    /// Who runs the programs; the answer has the same digits
+    #[arg(long, default_value = "interpret", value_name = "WHO", value_parser = one_of(ENGINES))]
+    pub(crate) engine: EngineWord,
 }
+
+/// Who runs programs, as the command line says it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum EngineWord {
+    Auto,
+    Interpret,
+    Jit,
+}
+
+const ENGINES: [(EngineWord, &str, &str); 3] = [
+    (EngineWord::Auto, "auto", "Machine code where it takes less time than compiling it"),
+    (EngineWord::Interpret, "interpret", "The interpreter"),
+    (EngineWord::Jit, "jit", "Machine code wherever there is some"),
+];
 
 /// How much is shown.
 #[derive(Debug, Args)]

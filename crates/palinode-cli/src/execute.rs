@@ -3,9 +3,10 @@
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Instant;
 
-use palinode_ir::interp::{Code, Datum, Limits, RunError, RunErrorKind};
+use palinode_ir::interp::{Chosen, Code, Datum, Engine, Limits, RunError, RunErrorKind};
+use palinode_native::{When, machine_code};
 
-use crate::args::{ModelArgs, SumArgs};
+use crate::args::{EngineWord, ModelArgs, SumArgs};
 use crate::reserve::MEMORY;
 
 /// A run that came to its end.
@@ -15,7 +16,7 @@ pub(crate) struct Ran {
 }
 
 /// What it took.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Cost {
     pub(crate) steps: u64,
     pub(crate) seconds: f64,
@@ -27,6 +28,8 @@ pub(crate) struct Cost {
     pub(crate) held: usize,
     /// The most bytes that count against a budget: arrays and all else that a run takes.
     pub(crate) charged: usize,
+    /// Who ran it, and how long it took to compile it.
+    pub(crate) by: Chosen,
 }
 
 impl Cost {
@@ -39,6 +42,12 @@ impl Cost {
             arrays: self.arrays.max(next.arrays),
             held: self.held.max(next.held),
             charged: self.charged.max(next.charged),
+            by: match (self.by, next.by) {
+                (Chosen::Machine { seconds, .. }, Chosen::Machine { name, seconds: more }) => {
+                    Chosen::Machine { name, seconds: seconds + more }
+                }
+                (_, last) => last,
+            },
         }
     }
 }
@@ -47,6 +56,15 @@ impl Cost {
 /// when the model has come to its end, and ends as well.
 pub(crate) fn limits(args: &ModelArgs) -> Limits {
     Limits { steps: args.max_rounds, trap_nonfinite: !args.allow_nonfinite, ..Limits::default() }
+}
+
+/// Who runs programs.
+pub(crate) fn engine(args: &ModelArgs) -> Engine {
+    match args.engine {
+        EngineWord::Auto => machine_code(When::Worthwhile),
+        EngineWord::Interpret => Engine::INTERPRETER,
+        EngineWord::Jit => machine_code(When::Possible),
+    }
 }
 
 /// The same, and how to add up.
@@ -68,6 +86,7 @@ pub(crate) fn run(code: &Code, inputs: &[Datum<f64>], limits: &Limits) -> Result
 }
 
 fn run_once(code: &Code, inputs: &[Datum<f64>], limits: &Limits) -> Result<Ran, RunError> {
+    let by = between_runs(|| code.prepare(inputs, limits));
     highest_of_runs();
     let before = MEMORY.current_usage();
     MEMORY.reset_peak_usage();
@@ -76,7 +95,14 @@ fn run_once(code: &Code, inputs: &[Datum<f64>], limits: &Limits) -> Result<Ran, 
     let seconds = started.elapsed().as_secs_f64();
     let peak = MEMORY.peak_usage().saturating_sub(before);
     let (arrays, charged) = (stats.peak_bytes, stats.heap_bytes);
-    Ok(Ran { outputs, cost: Cost { steps: stats.steps, seconds, peak, arrays, held: before, charged } })
+    let by = match by {
+        Chosen::Machine { name, .. } if !stats.by_machine => {
+            Chosen::InterpreterBecause(format!("{name} left the run to it"))
+        }
+        by => by,
+    };
+    let cost = Cost { steps: stats.steps, seconds, peak, arrays, held: before, charged, by };
+    Ok(Ran { outputs, cost })
 }
 
 /// The most heap bytes while something was made between runs.

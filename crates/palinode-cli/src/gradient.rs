@@ -73,12 +73,12 @@ pub(crate) fn gradient(
         Mode::Reverse => true,
     };
     if !reverse {
-        return forwards(&Forward::new(of)?, of, limits);
+        return forwards(&Forward::new(of, &asked.engine)?, of, limits);
     }
     match within {
         Within::AnyMemory => {
             let storage = asked.storage.clone();
-            let code = Code::new(&plan::derived(of.program, of.wrt, &storage)?);
+            let code = Code::on(&asked.engine, &plan::derived(of.program, of.wrt, &storage)?);
             back(&code, of, limits, storage)
         }
         Within::Planned { budget, fitted, code } => {

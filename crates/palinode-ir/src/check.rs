@@ -17,7 +17,7 @@ use palinode_core::check::{Comparison, Line, Sample, Verdict, compare};
 use palinode_core::decision::{self, Decisions};
 use palinode_core::{Dual, Key, Passive, Real};
 
-use crate::interp::{Code, Datum, Limits, RunErrorKind, Tensor};
+use crate::interp::{Code, Datum, Engine, Limits, RunErrorKind, Tensor};
 use crate::transform::{self, TransformError};
 use crate::{Program, passes, plan};
 
@@ -69,13 +69,18 @@ pub struct Checker<'a> {
 
 impl<'a> Checker<'a> {
     /// Of a program of one result, and of the same with nothing computed again, whose tangents
-    /// [`least_bytes`] counts.
+    /// [`least_bytes`] counts; who runs them.
     ///
     /// # Errors
     /// If the program has no derivative by these arguments.
-    pub fn new(program: &Program, plain: &Program, wrt: &'a [usize]) -> Result<Self, TransformError> {
+    pub fn new(
+        program: &Program,
+        plain: &Program,
+        wrt: &'a [usize],
+        engine: &Engine,
+    ) -> Result<Self, TransformError> {
         let forward = with_tangents(plain, wrt)?;
-        Ok(Checker { value: Code::new(program), forward: Code::new(&forward), wrt })
+        Ok(Checker { value: Code::on(engine, program), forward: Code::on(engine, &forward), wrt })
     }
 }
 

@@ -67,7 +67,7 @@ fn measure(what: &str, program: &Program, inputs: &[Datum<f64>]) {
     println!(
         "{what:16} {interpreted:9.3} {machine:9.4}   x{:6.1}   lowered {lowered:.1}, compiled {compiled:.1}, {} KiB",
         interpreted / machine,
-        native.workspace_bytes() / 1024
+        native.bytes() / 1024
     );
 }
 

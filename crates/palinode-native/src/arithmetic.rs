@@ -113,14 +113,20 @@ impl Gen<'_> {
         self.builder.ins().brif(suspicious, cold, &[], next, &[]);
         self.builder.switch_to_block(cold);
         self.builder.set_cold_block(cold);
-        let is_equality = self.builder.ins().iconst(types::I32, i64::from(op == Comparison::Equal));
-        self.call(runtime::Which::Compared, &[x, y, is_equality]);
+        self.show(op, x, y);
         self.builder.ins().jump(next, &[]);
         self.builder.switch_to_block(next);
         self.builder.ins().fcmp(condition(op), x, y)
     }
 
-    /// Whether the hook for decisions must see a comparison: it may be suspicious.
+    /// Shows a comparison to the hook for decisions, which may end the run.
+    pub(crate) fn show(&mut self, op: Comparison, x: Value, y: Value) {
+        let is_equality = self.builder.ins().iconst(types::I32, i64::from(op == Comparison::Equal));
+        let goes_on = self.call(runtime::Which::Compared, &[x, y, is_equality]).expect("whether it goes on");
+        self.unless(goes_on);
+    }
+
+    /// Whether the hook for decisions must see a comparison: it may be suspicious, or all are asked for.
     pub(crate) fn suspicious(&mut self, x: Value, y: Value) -> Value {
         let of = self.builder.func.dfg.value_type(x);
         let (a, b) = (self.builder.ins().fabs(x), self.builder.ins().fabs(y));
@@ -134,7 +140,8 @@ impl Gen<'_> {
         let small = self.builder.ins().fcmp(FloatCC::LessThanOrEqual, most, tiny);
         let large = self.builder.ins().fcmp(FloatCC::Equal, most, infinity);
         let any = self.builder.ins().bor(tie, small);
-        self.builder.ins().bor(any, large)
+        let any = self.builder.ins().bor(any, large);
+        if of.is_vector() { any } else { self.builder.ins().bor(any, self.shows_all) }
     }
 
     /// Checked integer arithmetic; what goes wrong is noted, and gives any number.

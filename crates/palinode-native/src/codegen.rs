@@ -154,6 +154,8 @@ pub(crate) struct Gen<'f> {
     table: Value,
     pub(crate) workspace: Value,
     taken: Value,
+    /// Whether the hook for decisions sees every comparison.
+    pub(crate) shows_all: Value,
     /// Bits that are zero as long as nothing went wrong.
     pub(crate) bad: Variable,
     steps: Variable,
@@ -190,6 +192,7 @@ impl<'f> Gen<'f> {
             table: params[1],
             workspace: params[0],
             taken: params[3],
+            shows_all: params[0],
             bad,
             steps,
             stop,
@@ -206,6 +209,7 @@ impl<'f> Gen<'f> {
         let steps = self.builder.ins().load(types::I64, trusted(), self.context, runtime::STEPS);
         self.builder.def_var(self.steps, steps);
         self.workspace = self.builder.ins().load(self.pointer, trusted(), self.context, runtime::WORKSPACE);
+        self.shows_all = self.builder.ins().load(types::I8, trusted(), self.context, runtime::SHOWS_ALL);
         let mut exchanged = vec![false; self.form.buffers.len()];
         find_exchanged(&self.form.body, &mut exchanged);
         for (number, buffer) in self.form.buffers.iter().enumerate() {

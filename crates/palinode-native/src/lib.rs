@@ -6,6 +6,7 @@
 //!
 //! | file | does |
 //! |---|---|
+//! | `engine` | decides who runs a program, and keeps what was compiled |
 //! | `codegen` | loop form -> machine code, by Cranelift |
 //! | `arithmetic`, `control` | its parts for numbers, and for loops and branches |
 //! | `vector` | loops over elements, two at a time |
@@ -20,9 +21,11 @@
 mod arithmetic;
 mod codegen;
 mod control;
+mod engine;
 mod machine;
 mod runtime;
 mod vector;
 
 pub use codegen::Refused;
+pub use engine::{When, machine_code};
 pub use machine::{Native, Stopped};

@@ -1,13 +1,16 @@
 //! Running machine code: inputs, workspace, outputs.
 
-use std::sync::Mutex;
+use core::borrow::Borrow;
+use core::fmt;
+use std::sync::{Mutex, PoisonError};
 
 use aligned_vec::{AVec, ConstAlign};
-use palinode_ir::interp::{Datum, Limits};
-use palinode_ir::loops::{Kind, LoopForm, Operand, Port, Role, Sweep};
+use palinode_core::{Accumulator, decision};
+use palinode_ir::interp::{Datum, Limits, Stats};
+use palinode_ir::loops::{Kind, LoopForm, Operand, Port, Role, Stmt, Sweep};
 
 use crate::codegen::{self, Compiled, Refused};
-use crate::runtime::{Context, datum};
+use crate::runtime::{Context, Grown, datum};
 
 /// Something happened that only the interpreter explains: it is to run the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,13 +20,97 @@ pub struct Stopped;
 pub struct Native {
     form: LoopForm,
     compiled: Compiled,
+    facts: Facts,
+    bytes: usize,
     /// Workspaces of runs that have ended.
     idle: Mutex<Vec<Workspace>>,
+}
+
+impl fmt::Debug for Native {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Native").field("form", &self.form.name).finish_non_exhaustive()
+    }
+}
+
+/// What decides who runs it.
+#[derive(Clone, Copy, Debug, Default)]
+struct Facts {
+    /// Whether reals are compared in loops over elements, whose comparisons the interpreter makes in another
+    /// order.
+    compares_elements: bool,
+    /// Whether some operations are done by the interpreter, which takes memory of its own for them.
+    has_kernels: bool,
+}
+
+impl Facts {
+    fn of(stmts: &[Stmt]) -> Facts {
+        let mut facts = Facts::default();
+        for stmt in stmts {
+            match stmt {
+                Stmt::Kernel { .. } => facts.has_kernels = true,
+                Stmt::Each { body, .. } => {
+                    facts.compares_elements |= body.iter().any(|stmt| matches!(stmt, Stmt::Compare { .. }));
+                }
+                _ => {}
+            }
+            for block in stmt.blocks() {
+                let inner = Facts::of(block);
+                facts.compares_elements |= inner.compares_elements;
+                facts.has_kernels |= inner.has_kernels;
+            }
+        }
+        facts
+    }
+}
+
+/// All that a run allocates, but for what grows.
+fn bytes(form: &LoopForm, workspace: usize) -> usize {
+    let outputs = form.outputs.iter().map(|port| {
+        size_of::<Datum<f64>>()
+            + match port {
+                Port::Scalar(_) => 8,
+                Port::Array(place) => {
+                    let elements = place.elements() * form.buffers[place.buf.index()].kind.bytes();
+                    elements + place.shape.len() * size_of::<usize>()
+                }
+            }
+    });
+    let lists =
+        form.buffers.len() * (size_of::<Vec<u64>>() + 16) + 8 * (form.inputs.len() + form.outputs.len());
+    let (depth, schedules) = sweeps(&form.body);
+    // A list of sweeps has room for four at least, and for twice as many as there were when it was full.
+    let list = if depth == 0 { 0 } else { (2 * depth).max(4) * size_of::<Sweep>() };
+    workspace + outputs.sum::<usize>() + lists + list + schedules
+}
+
+/// How deeply sweeps are nested, and the bytes of the schedules that are there at once.
+fn sweeps(stmts: &[Stmt]) -> (usize, usize) {
+    let mut most = (0, 0);
+    for stmt in stmts {
+        let mut inner = (0, 0);
+        for block in stmt.blocks() {
+            let (depth, bytes) = sweeps(block);
+            inner = (inner.0.max(depth), inner.1.max(bytes));
+        }
+        if let Stmt::Sweep { room, .. } = stmt {
+            inner = (inner.0 + 1, inner.1 + Sweep::bytes(*room));
+        }
+        most = (most.0.max(inner.0), most.1.max(inner.1));
+    }
+    most
+}
+
+fn bytes_of(datum: &Datum<f64>) -> usize {
+    match datum {
+        Datum::Real(_) | Datum::Int(_) => 8,
+        Datum::Bool(_) => 1,
+    }
 }
 
 type Memory = AVec<u64, ConstAlign<64>>;
 
 /// What a run needs; kept for the next one.
+#[derive(Debug)]
 struct Workspace {
     memory: Memory,
     growing: Vec<Vec<u64>>,
@@ -45,60 +132,59 @@ impl Native {
     /// What Cranelift cannot do.
     pub fn new(form: LoopForm) -> Result<Native, Refused> {
         let compiled = codegen::compile(&form)?;
-        Ok(Native { form, compiled, idle: Mutex::default() })
+        let facts = Facts::of(&form.body);
+        let bytes = bytes(&form, compiled.workspace);
+        Ok(Native { form, compiled, facts, bytes, idle: Mutex::default() })
     }
 
-    /// The bytes of the workspace, without what grows.
-    pub fn workspace_bytes(&self) -> usize {
-        self.compiled.workspace
+    /// The bytes of a run, results included, without what grows: the smallest budget.
+    pub fn bytes(&self) -> usize {
+        self.bytes
     }
 
-    /// Runs it on inputs of the shapes, and with the single integers, that it was made for; gives the results
-    /// and the number of steps.
+    /// Runs it on inputs of the shapes, and with the single integers, that it was made for; gives the
+    /// results, and what that took: steps and bytes.
     ///
     /// # Errors
-    /// That the interpreter must say what happens.
+    /// That the interpreter must say what happens, or that it is to be done by it: sums in another way, a
+    /// budget that is too small for the workspace, decisions that are to be seen in their order.
     ///
     /// # Panics
     /// If the inputs have other shapes.
-    pub fn run(&self, inputs: &[Datum<f64>], limits: &Limits) -> Result<(Vec<Datum<f64>>, u64), Stopped> {
+    pub fn run<D: Borrow<Datum<f64>>>(
+        &self,
+        inputs: &[D],
+        limits: &Limits,
+    ) -> Result<(Vec<Datum<f64>>, Stats), Stopped> {
         self.check(inputs);
-        let left = limits.budget.checked_sub(self.compiled.workspace).ok_or(Stopped)?.bytes();
-        let idle = self.idle.lock().unwrap_or_else(std::sync::PoisonError::into_inner).pop();
+        let shows_all = decision::is_logged();
+        let is_refused = limits.accumulator != Accumulator::Naive
+            || limits.trap_nonfinite && !self.form.traps
+            || shows_all && self.facts.compares_elements
+            || !limits.budget.is_unlimited() && self.facts.has_kernels;
+        if is_refused {
+            return Err(Stopped);
+        }
+        let left = limits.budget.checked_sub(self.bytes).ok_or(Stopped)?.bytes();
+        let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let mut workspace = match idle {
             Some(workspace) => workspace,
             None => self.workspace()?,
         };
-        for (number, buffer) in self.form.buffers.iter().enumerate() {
-            workspace.table[number] = match buffer.role {
-                Role::Input(input) => match &inputs[input] {
-                    Datum::Real(tensor) => tensor.data.as_ptr().cast_mut().cast(),
-                    Datum::Int(tensor) => tensor.data.as_ptr().cast_mut().cast(),
-                    Datum::Bool(tensor) => tensor.data.as_ptr().cast_mut().cast(),
-                },
-                Role::Workspace => core::ptr::null_mut(),
-                Role::Growing => workspace.growing[number].as_mut_ptr().cast(),
-            };
-        }
-        for (word, input) in workspace.given.iter_mut().zip(inputs) {
-            *word = match input {
-                Datum::Real(tensor) if tensor.shape.is_empty() => tensor.data[0].to_bits(),
-                Datum::Int(tensor) if tensor.shape.is_empty() => tensor.data[0] as u64,
-                Datum::Bool(tensor) if tensor.shape.is_empty() => u64::from(tensor.data[0]),
-                Datum::Real(_) | Datum::Int(_) | Datum::Bool(_) => 0,
-            };
-        }
+        self.give(&mut workspace, inputs);
         let steps = i64::try_from(limits.steps).unwrap_or(i64::MAX);
         // A run that was stopped may have left some.
         workspace.sweeps.clear();
         let mut context = Context {
             workspace: workspace.memory.as_mut_ptr().cast(),
             steps,
+            shows_all,
             room: workspace.room.as_mut_ptr(),
             table: workspace.table.as_mut_ptr(),
             sites: self.compiled.sites.as_ptr(),
             growing: &raw mut workspace.growing,
             left,
+            grown: Grown::default(),
             sweeps: &raw mut workspace.sweeps,
         };
         // SAFETY: the code was made for these inputs, and this is the memory that its layout asks for; it has
@@ -114,15 +200,52 @@ impl Native {
                 workspace.taken.as_mut_ptr(),
             )
         };
-        let steps = steps - context.steps;
+        let (steps, grown) = (steps - context.steps, context.grown.most);
         let outputs = if bad == 0 { Some(self.outputs(&workspace)) } else { None };
-        self.idle.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(workspace);
-        outputs.map(|outputs| (outputs, steps as u64)).ok_or(Stopped)
+        // What stays beside a budget would not be seen.
+        if limits.budget.is_unlimited() {
+            self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(workspace);
+        }
+        let outputs = outputs.ok_or(Stopped)?;
+        let results = outputs.iter().map(|output| output.elements() * bytes_of(output)).sum::<usize>();
+        let stats = Stats {
+            steps: steps as u64,
+            peak_bytes: self.compiled.workspace + grown + results,
+            result_bytes: results,
+            heap_bytes: self.bytes + grown,
+            by_machine: true,
+            ..Stats::default()
+        };
+        Ok((outputs, stats))
     }
 
-    fn check(&self, inputs: &[Datum<f64>]) {
+    /// Sets what the machine code is given.
+    fn give<D: Borrow<Datum<f64>>>(&self, workspace: &mut Workspace, inputs: &[D]) {
+        for (number, buffer) in self.form.buffers.iter().enumerate() {
+            workspace.table[number] = match buffer.role {
+                Role::Input(input) => match inputs[input].borrow() {
+                    Datum::Real(tensor) => tensor.data.as_ptr().cast_mut().cast(),
+                    Datum::Int(tensor) => tensor.data.as_ptr().cast_mut().cast(),
+                    Datum::Bool(tensor) => tensor.data.as_ptr().cast_mut().cast(),
+                },
+                Role::Workspace => core::ptr::null_mut(),
+                Role::Growing => workspace.growing[number].as_mut_ptr().cast(),
+            };
+        }
+        for (word, input) in workspace.given.iter_mut().zip(inputs) {
+            *word = match input.borrow() {
+                Datum::Real(tensor) if tensor.shape.is_empty() => tensor.data[0].to_bits(),
+                Datum::Int(tensor) if tensor.shape.is_empty() => tensor.data[0] as u64,
+                Datum::Bool(tensor) if tensor.shape.is_empty() => u64::from(tensor.data[0]),
+                Datum::Real(_) | Datum::Int(_) | Datum::Bool(_) => 0,
+            };
+        }
+    }
+
+    fn check<D: Borrow<Datum<f64>>>(&self, inputs: &[D]) {
         assert_eq!(inputs.len(), self.form.inputs.len(), "as many inputs as the loop form was made for");
         for (port, input) in self.form.inputs.iter().zip(inputs) {
+            let input = input.borrow();
             match port {
                 Port::Array(place) => {
                     assert_eq!(

@@ -22,23 +22,35 @@ pub(crate) struct Context {
     pub(crate) workspace: *mut u8,
     /// How many steps are left.
     pub(crate) steps: i64,
+    /// Whether the hook for decisions is to see every comparison.
+    pub(crate) shows_all: bool,
     /// For how many elements each growing buffer has room.
     pub(crate) room: *mut i64,
     pub(crate) table: *mut *mut u8,
     pub(crate) sites: *const Site,
     pub(crate) growing: *mut Vec<Vec<u64>>,
-    /// How many bytes growing buffers may take.
+    /// How many bytes growing buffers may still take, and the most that they took, moves included.
     pub(crate) left: usize,
+    pub(crate) grown: Grown,
     /// The sweeps that are running, outermost first.
     pub(crate) sweeps: *mut Vec<Sweep>,
 }
 
+/// The bytes of growing buffers.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Grown {
+    now: usize,
+    pub(crate) most: usize,
+}
+
 pub(crate) const WORKSPACE: i32 = 0;
 pub(crate) const STEPS: i32 = 8;
-pub(crate) const ROOM: i32 = 16;
+pub(crate) const SHOWS_ALL: i32 = 16;
+pub(crate) const ROOM: i32 = 24;
 const _: () = {
     assert!(core::mem::offset_of!(Context, workspace) == WORKSPACE as usize);
     assert!(core::mem::offset_of!(Context, steps) == STEPS as usize);
+    assert!(core::mem::offset_of!(Context, shows_all) == SHOWS_ALL as usize);
     assert!(core::mem::offset_of!(Context, room) == ROOM as usize);
 };
 
@@ -91,7 +103,7 @@ macro_rules! functions {
 functions! {
     Map "palinode_map" (Short Short Real Real Real) -> Real;
     FromInt "palinode_from_int" (Int) -> Real;
-    Compared "palinode_compared" (Real Real Short);
+    Compared "palinode_compared" (Real Real Short) -> Int;
     Site "palinode_site" (Pointer Int Pointer) -> Int;
     Reserve "palinode_reserve" (Pointer Int Int) -> Int;
     SweepBegin "palinode_sweep_begin" (Pointer Int Int);
@@ -128,8 +140,11 @@ extern "C" fn from_int(n: i64) -> f64 {
     palinode_ir::interp::real_of(n)
 }
 
-extern "C" fn compared(a: f64, b: f64, is_equality: i32) {
-    decision::compared_plainly(Some(a), Some(b), is_equality != 0);
+/// Shows a comparison to the hook; 0 if the hook gives the run up. Nothing may unwind through machine code:
+/// the interpreter will come here, too, and does.
+extern "C" fn compared(a: f64, b: f64, is_equality: i32) -> i64 {
+    let shown = std::panic::catch_unwind(|| decision::compared_plainly(Some(a), Some(b), is_equality != 0));
+    i64::from(shown.is_ok())
 }
 
 /// What machine code has done by a kernel, at one place of the program.
@@ -208,11 +223,8 @@ impl Task for AllFinite<'_> {
     type Output = bool;
     #[inline(always)]
     fn run(self) -> bool {
-        let mut bits = 0;
-        for x in self.0 {
-            bits |= (x - x).to_bits();
-        }
-        bits == 0
+        // No early end: so it is a loop of vectors.
+        self.0.iter().fold(true, |all, x| all & (x.abs() < f64::INFINITY))
     }
 }
 
@@ -403,14 +415,14 @@ extern "C" fn reserve(context: *mut Context, buf: i64, length: i64) -> i64 {
         let held = memory.len();
         // By a half at least, so that many pushes cost little.
         let wanted = length.max(held + held / 2).max(64);
-        let more = (wanted - held) * 8;
-        if more > context.left {
+        // While it is moved, it is there twice.
+        let bytes = wanted * 8;
+        if bytes > context.left || memory.try_reserve_exact(wanted - held).is_err() {
             return 0;
         }
-        if memory.try_reserve_exact(wanted - held).is_err() {
-            return 0;
-        }
-        context.left -= more;
+        context.grown.most = context.grown.most.max(context.grown.now + bytes);
+        context.grown.now += bytes - held * 8;
+        context.left -= bytes - held * 8;
         memory.resize(wanted, 0);
         *context.room.add(buf) = wanted as i64;
         *context.table.add(buf) = memory.as_mut_ptr().cast();
@@ -456,8 +468,8 @@ pub(crate) const RESTORE: i64 = 3;
 pub(crate) const BACK: i64 = 4;
 
 extern "C" fn copy_bytes(to: *mut u8, from: *const u8, bytes: i64) {
-    // SAFETY: machine code copies a state to or from a snapshot of it: other memory, and so many bytes long, as the
-    // verifier has found.
+    // SAFETY: machine code copies a state to or from a snapshot of it: other memory, and so many bytes long,
+    // as the verifier has found.
     #[allow(unsafe_code)]
     unsafe {
         core::ptr::copy_nonoverlapping(from, to, bytes as usize);

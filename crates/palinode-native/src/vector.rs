@@ -8,7 +8,6 @@ use palinode_ir::loops::{Index, Kind, Operand, Reg, Stmt, Way};
 
 use crate::arithmetic::condition;
 use crate::codegen::{Gen, little, trusted};
-use crate::runtime::Which;
 
 /// So many elements are one vector.
 const PAIR: i64 = 2;
@@ -171,10 +170,9 @@ impl Gen<'_> {
         self.builder.ins().brif(any, cold, &[], next, &[]);
         self.builder.switch_to_block(cold);
         self.builder.set_cold_block(cold);
-        let is_equality = self.builder.ins().iconst(types::I32, i64::from(op == Comparison::Equal));
         for lane in 0..2 {
             let pair = [x, y].map(|x| self.builder.ins().extractlane(x, lane));
-            self.call(Which::Compared, &[pair[0], pair[1], is_equality]);
+            self.show(op, pair[0], pair[1]);
         }
         self.builder.ins().jump(next, &[]);
         self.builder.switch_to_block(next);

@@ -36,6 +36,7 @@ pub(crate) fn run(session: &mut Session, args: &GradArgs) -> Result<(), Failed> 
         Question::read(session, &args.model, &args.derivative)?;
     let limits = execute::limits_and_sums(&args.model, &args.sums);
     let mut asked = storage::read(session, &loaded, &args.storage)?;
+    asked.engine = execute::engine(&args.model);
     let mode = if asked.is_about_reverse() { Mode::Reverse } else { args.mode };
     if mode != args.mode && args.mode == Mode::Forward {
         let message = "--budget, --recompute, --store and --narrow apply to reverse mode only";
@@ -72,13 +73,15 @@ pub(crate) fn run(session: &mut Session, args: &GradArgs) -> Result<(), Failed> 
     // the budget.
     let no_forward = |error: TransformError| explain::transform(&error, loaded.file);
     let checker = match args.check {
-        true => Some(Checker::new(&of_value, &plan::simplified(&program), &wrt).map_err(no_forward)?),
+        true => Some(
+            Checker::new(&of_value, &plan::simplified(&program), &wrt, &asked.engine).map_err(no_forward)?,
+        ),
         false => None,
     };
     let exact = if asked.is_rounded() { Some(Exact::plan(&asked, of)) } else { None };
     let stops = Stops::new(&program, None);
     let counter = rounds_counter(session, &program);
-    let of_value_code = Code::new(&of_value);
+    let of_value_code = Code::on(&asked.engine, &of_value);
     let limits = Limits { budget: asked.budget.unwrap_or(limits.budget), ..limits };
     let beside_bytes = |bytes: u64| Limits { budget: less(limits.budget, bytes), ..limits };
     let (after, beside_check) = (beside_bytes((numbers * REAL) as u64), beside_bytes(asked.beside.check));
@@ -241,7 +244,7 @@ impl Answer for Answered<'_> {
         let (output, look) = (self.output, self.look);
         let unit = output.unit.as_ref().map_or(String::new(), |unit| format!(" {}", unit.text));
         let shown = format!("{} = {}{unit}", output.name, numbers::short(self.value, look.digits));
-        let head = headline(&shown, self.gradient.cost, session);
+        let head = headline(&shown, &self.gradient.cost, session);
         let mut rows = vec![headings("with respect to|gradient|unit|check by differences")];
         for (part, argument) in self.meaning.moved().enumerate() {
             let tensor = &self.gradient.parts[part];

@@ -27,22 +27,24 @@ const SHOWN: usize = 8;
 pub(crate) fn run(session: &mut Session, args: &HessianArgs) -> Result<(), Failed> {
     let Question { loaded, objective, wrt, mut inputs } =
         Question::read(session, &args.model, &args.derivative)?;
+    let engine = execute::engine(&args.model);
     let limits = execute::limits_and_sums(&args.model, &args.sums);
     let model = loaded.only(objective);
     let of = Target { program: &model, wrt: &wrt, inputs: &inputs };
-    let (ran, is_suspicious) = points::suspicious(of.point(), || run_model(&loaded, &inputs, &limits));
+    let (ran, is_suspicious) =
+        points::suspicious(of.point(), || run_model(&loaded, &inputs, &limits, &engine));
     let ran = ran?;
     let found = objective_value(&loaded, &ran, objective, &limits)?;
 
     let program =
         transform::hessian(&model, &wrt).map_err(|error| explain::transform(&error, loaded.file))?;
-    let code = Code::new(&passes::simplify(&program));
+    let code = Code::on(&engine, &passes::simplify(&program));
     let progress = Progress::start("running once per direction", 1);
     let ran = run_derivative(&code, &inputs, &limits, 0)
         .map_err(|error| explain::gradient(NoGradient::from(error), &loaded))?;
     if is_suspicious && !args.model.accept_points {
         let at = (&mut inputs[..], &wrt[..]);
-        let values = Code::new(&model);
+        let values = Code::on(&engine, &model);
         sides::check(&values, at, Allowed::freely(&limits), (Parts::Along, 2), |inputs, parts| {
             let ran = run_derivative(&code, inputs, &limits, 0)?;
             parts.extend(ran.outputs.iter().filter_map(Datum::as_vector).flatten());
@@ -83,7 +85,7 @@ impl Answer for Hessian<'_> {
     fn text(&self, session: &Session) -> Text<'_> {
         let Meaning { loaded, wrt, inputs, .. } = self.meaning;
         let shown = format!("{} = {}", self.output.name, numbers::short(self.value, self.look.digits));
-        let head = headline(&shown, self.cost, session);
+        let head = headline(&shown, &self.cost, session);
         let sizes: Vec<usize> = wrt.iter().map(|&at| inputs[at].elements()).collect();
         let matrix = assemble(&self.blocks, &sizes);
         format!("{head}\n{}", matrix_text(&labels(loaded, wrt, inputs), &matrix, self.look)).into()
@@ -107,7 +109,7 @@ impl Answer for Hessian<'_> {
             ("units", json!(units).into()),
             ("hessian", Json::List(self.blocks.iter().enumerate().map(block).collect())),
         ])
-        .and(measured(self.cost, session, json!({ "peak_bytes": self.cost.peak })))
+        .and(measured(&self.cost, session, json!({ "peak_bytes": self.cost.peak })))
     }
 
     fn meaning(&self, session: &Session) -> Option<Value> {

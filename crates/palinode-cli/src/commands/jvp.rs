@@ -35,10 +35,12 @@ pub(crate) fn run(session: &mut Session, args: &JvpArgs) -> Result<(), Failed> {
     let loaded = model::load(session, &args.model.model)?;
     let inputs = inputs::bind(session, &loaded, &args.model)?;
     let moves = directions(session, &loaded, args, &inputs)?;
+    let engine = execute::engine(&args.model);
     let limits = execute::limits_and_sums(&args.model, &args.sums);
     let wrt: Vec<usize> = moves.iter().map(|one| one.at).collect();
     let of = Target { program: &loaded.model.program, wrt: &wrt, inputs: &inputs };
-    let (ran, is_suspicious) = points::suspicious(of.point(), || run_model(&loaded, &inputs, &limits));
+    let (ran, is_suspicious) =
+        points::suspicious(of.point(), || run_model(&loaded, &inputs, &limits, &engine));
     ran?;
 
     let program = transform::jvp(&loaded.model.program, &wrt)
@@ -46,13 +48,13 @@ pub(crate) fn run(session: &mut Session, args: &JvpArgs) -> Result<(), Failed> {
     let mut all = inputs.clone();
     let tangent = |one: &Move| inputs::datum(&loaded.arguments()[one.at], one.numbers.clone());
     all.extend(moves.iter().map(tangent));
-    let code = Code::new(&passes::simplify(&program));
+    let code = Code::on(&engine, &passes::simplify(&program));
     let progress = Progress::start("running forwards", 1);
     let ran = run_derivative(&code, &all, &limits, loaded.model.outputs.len())
         .map_err(|error| explain::gradient(NoGradient::from(error), &loaded))?;
     if is_suspicious && !args.model.accept_points {
         let (mut moving, rest) = (inputs.clone(), &all[inputs.len()..]);
-        let values = Code::new(&loaded.model.program);
+        let values = Code::on(&engine, &loaded.model.program);
         let at = (&mut moving[..], &wrt[..]);
         sides::check(&values, at, Allowed::freely(&limits), (Parts::Along, 1), |moved, parts| {
             let ran = run_derivative(&code, &[moved, rest].concat(), &limits, loaded.model.outputs.len())?;
@@ -107,7 +109,7 @@ impl Answer for Tangents<'_> {
             format!("{} = {numbers}", argument.name)
         });
         let shown = shown.collect::<Vec<_>>().join(", ");
-        let head = headline(&format!("along {shown}"), self.cost, session);
+        let head = headline(&format!("along {shown}"), &self.cost, session);
         format!("{head}\n{}", layout(rows, "   ")).into()
     }
 
@@ -126,7 +128,7 @@ impl Answer for Tangents<'_> {
             ("direction", Json::List(direction.collect())),
             ("outputs", Json::List(outputs.collect())),
         ])
-        .and(measured(self.cost, session, json!({ "peak_bytes": self.cost.peak })))
+        .and(measured(&self.cost, session, json!({ "peak_bytes": self.cost.peak })))
     }
 
     fn meaning(&self, session: &Session) -> Option<Value> {

@@ -268,7 +268,7 @@ impl Answer for Loops<'_> {
         let unit = output.unit.as_ref().map_or(String::new(), |unit| format!(" {}", unit.text));
         let mut out = headline(
             &format!("{} = {}{unit}", output.name, numbers::short(self.value(), 7)),
-            self.watched.cost,
+            &self.watched.cost,
             session,
         );
         for of in self.loops {

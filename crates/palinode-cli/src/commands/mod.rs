@@ -13,7 +13,7 @@ pub(crate) mod memory;
 pub(crate) mod run;
 pub(crate) mod tape;
 
-use palinode_ir::interp::{Code, Datum, Limits, RunError, RunErrorKind};
+use palinode_ir::interp::{Chosen, Code, Datum, Engine, Limits, RunError, RunErrorKind};
 use palinode_ir::pal::{Argument, Output, Unit};
 use palinode_ir::transform::Rounds;
 use palinode_ir::{Op, Program, plan};
@@ -38,12 +38,19 @@ impl ShowArgs {
 }
 
 /// Runs the model itself, every output. It is simplified as derivatives are, so that steps are counted alike.
-pub(crate) fn run_model(loaded: &Loaded, inputs: &[Datum<f64>], limits: &Limits) -> Result<Ran, Failed> {
+pub(crate) fn run_model(
+    loaded: &Loaded,
+    inputs: &[Datum<f64>],
+    limits: &Limits,
+    engine: &Engine,
+) -> Result<Ran, Failed> {
     let program = &loaded.model.program;
-    match run_program(&plan::simplified(program), inputs, limits) {
+    match run_program(&plan::simplified(program), inputs, limits, engine) {
         // What was simplified may have lost its place; the model as it is written says where. A limit has no
         // place that matters, and a second run would take as long.
-        Err(error) if !is_limit(&error.kind) => run_values(loaded, program, inputs, limits),
+        Err(error) if !is_limit(&error.kind) => {
+            run_values(loaded, program, inputs, limits, &Engine::INTERPRETER)
+        }
         done => values(loaded, done, limits),
     }
 }
@@ -65,12 +72,18 @@ pub(crate) fn run_values(
     program: &Program,
     inputs: &[Datum<f64>],
     limits: &Limits,
+    engine: &Engine,
 ) -> Result<Ran, Failed> {
-    values(loaded, run_program(program, inputs, limits), limits)
+    values(loaded, run_program(program, inputs, limits, engine), limits)
 }
 
-fn run_program(program: &Program, inputs: &[Datum<f64>], limits: &Limits) -> Result<Ran, RunError> {
-    let code = Code::new(program);
+fn run_program(
+    program: &Program,
+    inputs: &[Datum<f64>],
+    limits: &Limits,
+    engine: &Engine,
+) -> Result<Ran, RunError> {
+    let code = Code::on(engine, program);
     let _progress = Progress::start("running", 1);
     execute::run(&code, inputs, limits)
 }
@@ -226,20 +239,46 @@ pub(crate) fn output_json<'a>(output: &'a Output, datum: &'a Datum<f64>) -> Json
 }
 
 /// `2,000 steps in 0.31 ms, 1.2 ms in all`: the run alone, and with reading, compiling and planning.
-pub(crate) fn effort(cost: Cost, session: &Session) -> String {
+pub(crate) fn effort(cost: &Cost, session: &Session) -> String {
     let steps =
         if cost.steps == 0 { String::new() } else { format!("{} in ", numbers::plural(cost.steps, "step")) };
-    format!("{steps}{}, {} in all", numbers::time(cost.seconds), numbers::time(session.seconds()))
+    let by = match &cost.by {
+        Chosen::Machine { name, seconds } if *seconds > 0.0 => {
+            format!(" by {name} (compiled in {})", numbers::time(*seconds))
+        }
+        Chosen::Machine { name, .. } => format!(" by {name}"),
+        Chosen::Interpreter | Chosen::InterpreterBecause(_) => String::new(),
+    };
+    format!("{steps}{}{by}, {} in all", numbers::time(cost.seconds), numbers::time(session.seconds()))
+}
+
+/// Who ran it, for programs.
+pub(crate) fn engine_json(by: &Chosen) -> Value {
+    match by {
+        Chosen::Machine { name, seconds } => json!({ "by": name, "compile_seconds": seconds, "why": null }),
+        Chosen::Interpreter => json!({ "by": "interpreter", "compile_seconds": null, "why": null }),
+        Chosen::InterpreterBecause(why) => {
+            json!({ "by": "interpreter", "compile_seconds": null, "why": why })
+        }
+    }
 }
 
 /// What it took, for programs.
-pub(crate) fn measured(cost: Cost, session: &Session, memory: Value) -> Json<'static> {
+pub(crate) fn measured(cost: &Cost, session: &Session, memory: Value) -> Json<'static> {
     let (seconds, total) = (cost.seconds, session.seconds());
-    json!({ "steps": cost.steps, "seconds": seconds, "total_seconds": total, "memory": memory }).into()
+    let engine = engine_json(&cost.by);
+    json!({
+        "steps": cost.steps,
+        "seconds": seconds,
+        "total_seconds": total,
+        "engine": engine,
+        "memory": memory,
+    })
+    .into()
 }
 
 /// A result and, to the right, what it took.
-pub(crate) fn headline(result: &str, cost: Cost, session: &Session) -> String {
+pub(crate) fn headline(result: &str, cost: &Cost, session: &Session) -> String {
     let gap = " ".repeat(48_usize.saturating_sub(result.chars().count()).max(3));
     format!("{}{gap}{}\n", styled(STRONG, result), effort(cost, session))
 }

@@ -18,6 +18,7 @@ use crate::{execute, inputs, model, numbers, storage, value};
 pub(crate) fn run(session: &mut Session, args: &RunArgs) -> Result<(), Failed> {
     let loaded = model::load(session, &args.model.model)?;
     let inputs = inputs::bind(session, &loaded, &args.model)?;
+    let engine = execute::engine(&args.model);
     let limits = execute::limits_and_sums(&args.model, &args.sums);
     let budget = match &args.budget {
         Some(word) => Some(storage::budget(session, word).map_err(|problem| *problem)?),
@@ -26,9 +27,9 @@ pub(crate) fn run(session: &mut Session, args: &RunArgs) -> Result<(), Failed> {
     let ran = match budget {
         Some(budget) => {
             let program = storage::value_within(&loaded.model.program, &inputs, budget)?;
-            run_values(&loaded, &program, &inputs, &Limits { budget, ..limits })?
+            run_values(&loaded, &program, &inputs, &Limits { budget, ..limits }, &engine)?
         }
-        None => run_model(&loaded, &inputs, &limits)?,
+        None => run_model(&loaded, &inputs, &limits, &engine)?,
     };
     let ran = Ran {
         outputs: loaded
@@ -53,7 +54,7 @@ struct Outputs<'a> {
 
 impl Answer for Outputs<'_> {
     fn text(&self, session: &Session) -> Text<'_> {
-        let cost = self.ran.cost;
+        let cost = &self.ran.cost;
         let outputs = self.loaded.model.outputs.iter().zip(&self.ran.outputs);
         let rows = outputs.map(|(output, datum)| {
             let unit = output.unit.as_ref().map_or("", |unit| &*unit.text);
@@ -74,7 +75,7 @@ impl Answer for Outputs<'_> {
     }
 
     fn json(&self, session: &Session) -> Json<'_> {
-        let cost = self.ran.cost;
+        let cost = &self.ran.cost;
         let outputs = self.loaded.model.outputs.iter().zip(&self.ran.outputs);
         let mut memory = json!({
             "peak_bytes": cost.peak,

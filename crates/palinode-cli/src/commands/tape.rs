@@ -4,7 +4,7 @@
 //! loops unrolled, branches taken. The cotangents come from the rows' own partials, swept backwards.
 
 use palinode_core::{Tape, Var, decision};
-use palinode_ir::interp::{Code, Datum, Limits, RunError};
+use palinode_ir::interp::{Code, Datum, Engine, Limits, RunError};
 use palinode_ir::pal::Argument;
 use serde_json::{Value, json};
 
@@ -37,7 +37,7 @@ struct Row {
 pub(crate) fn run(session: &mut Session, args: &TapeArgs) -> Result<(), Failed> {
     let Question { loaded, objective, wrt, inputs } = Question::read(session, &args.model, &args.derivative)?;
     let limits = execute::limits(&args.model);
-    let ran = run_model(&loaded, &inputs, &limits)?;
+    let ran = run_model(&loaded, &inputs, &limits, &Engine::INTERPRETER)?;
     if ran.cost.steps > MAX_STEPS {
         let message =
             format!("the run takes {}, too many for a table", numbers::plural(ran.cost.steps, "step"));

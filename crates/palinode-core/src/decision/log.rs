@@ -103,6 +103,23 @@ impl Log {
         true
     }
 
+    /// Where it ends.
+    pub(super) fn end(&self) -> End {
+        End {
+            outcomes: self.outcomes.len(),
+            count: self.count,
+            suspects: self.suspects.len(),
+            is_cut: self.is_cut,
+        }
+    }
+
+    /// Forgets what came after. (Of a full list of suspects, some may have been replaced by what says more.)
+    pub(super) fn cut_back(&mut self, end: End) {
+        self.outcomes.truncate(end.outcomes);
+        self.suspects.truncate(end.suspects);
+        (self.count, self.is_cut) = (end.count, end.is_cut);
+    }
+
     pub(super) fn add(&mut self, outcome: Outcome, suspect: Option<Suspect>) {
         let Log { outcomes, count, suspects, budget, is_cut } = self;
         *count += 1;
@@ -122,6 +139,15 @@ impl Log {
             *is_cut |= !Log::push(outcomes, outcome, budget);
         }
     }
+}
+
+/// The end of a log at some time.
+#[derive(Clone, Copy)]
+pub(super) struct End {
+    outcomes: usize,
+    count: usize,
+    suspects: usize,
+    is_cut: bool,
 }
 
 /// Of more suspicious comparisons than this the rest is not looked at one by one.

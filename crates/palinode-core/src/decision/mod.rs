@@ -266,6 +266,29 @@ pub fn compared_plainly(a: Option<f64>, b: Option<f64>, is_equality: bool) {
     at_rest((a, b), if is_equality { Asked::Equality } else { Asked::Order });
 }
 
+/// Whether every comparison of this thread is to be shown to [`compared_plainly`], not only those that may be
+/// suspicious.
+#[doc(hidden)]
+pub fn is_logged() -> bool {
+    KEPT.get() & LOGGED != 0
+}
+
+/// Runs `f`. If it gives nothing, what it showed is forgotten: somebody else will make these comparisons
+/// again.
+#[doc(hidden)]
+pub fn or_forgotten<R>(f: impl FnOnce() -> Option<R>) -> Option<R> {
+    let noted = NOTED.get();
+    let logged = is_logged().then(|| LOG.with_borrow(Log::end));
+    let result = f();
+    if result.is_none() {
+        NOTED.set(noted);
+        if let Some(end) = logged {
+            LOG.with_borrow_mut(|log| log.cut_back(end));
+        }
+    }
+    result
+}
+
 /// Values of a decomposition were looked at whether some coincide, in which case its vectors are arbitrary:
 /// suspicious, never counted. It is logged as NaN compared with NaN.
 #[doc(hidden)]

@@ -161,6 +161,7 @@ impl Memory {
             peak_bytes: self.ledger.peak.get(),
             result_bytes: self.ledger.live.get(),
             heap_bytes: self.ledger.most.get(),
+            by_machine: false,
             allocations: self.ledger.allocations.get(),
             ..self.stats
         }

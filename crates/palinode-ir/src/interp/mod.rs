@@ -10,6 +10,7 @@
 //! | `tensor`, `error` | what goes in, comes out, goes wrong |
 //! | `code`, `compile` | program -> register code |
 //! | `run` | register code -> results |
+//! | `machine` | other ways to run a program |
 //! | `general`, `elementwise`, `access`, `array_ops`, `reduce`, `products`, `linalg` | kernels over whole arrays |
 //! | `value`, `scalar_ops`, `trap` | what they share |
 //! | `store_rule`, `workspace`, `bookkeeping` | what memory a run takes: the rules, also for the planner |
@@ -33,6 +34,7 @@ mod error;
 mod general;
 mod ledger;
 mod linalg;
+mod machine;
 mod narrowed;
 mod products;
 mod reduce;
@@ -48,12 +50,13 @@ pub(crate) mod workspace;
 
 use std::sync::Arc;
 
-use palinode_core::{Accumulator, Budget, Real};
+use palinode_core::{Accumulator, Budget, Real, decision};
 
 pub use run::RoundBack;
 pub(crate) use run::check_inputs;
 
 pub use error::{RunError, RunErrorKind, Shape};
+pub use machine::{Chosen, Compiler, Engine, Machine};
 pub use store_rule::Event;
 pub use tensor::{Datum, Tensor};
 
@@ -128,6 +131,8 @@ pub struct Stats {
     /// The most bytes that the run took at once in all, which is what a budget is about: arrays and all that
     /// is needed besides them.
     pub heap_bytes: usize,
+    /// Whether a [`Machine`] did it. It counts steps and bytes, and nothing else.
+    pub by_machine: bool,
 }
 
 /// A program ready to run, any number of times and on any number type.
@@ -152,6 +157,7 @@ pub struct Stats {
 pub struct Code {
     functions: Arc<[code::FunctionCode]>,
     entry: usize,
+    machine: Option<Arc<dyn Machine>>,
 }
 
 impl Code {
@@ -169,7 +175,39 @@ impl Code {
     /// Compiles a program with other marks of last uses, so that a test can plant bugs into them.
     #[doc(hidden)]
     pub fn marked(program: &Program, mark: fn(&Function) -> BlockMarks) -> Code {
-        Code { functions: compile::compile(program, mark).into(), entry: program.entry.index() }
+        let functions = compile::compile(program, mark).into();
+        Code { functions, entry: program.entry.index(), machine: None }
+    }
+
+    /// Compiles a program so that [`Code::run`] and [`Code::run_with_stats`] on `f64` are done by a machine
+    /// of this engine, where it has one.
+    pub fn on(engine: &Engine, program: &Program) -> Code {
+        Code { machine: engine.machine(program), ..Code::new(program) }
+    }
+
+    /// Makes a machine ready for inputs like these, and says who will run them.
+    pub fn prepare(&self, inputs: &[Datum<f64>], limits: &Limits) -> Chosen {
+        match (&self.machine, machine::plain(inputs)) {
+            (Some(machine), Some(plain)) if self.fits(inputs) => machine.prepare(&plain, limits),
+            _ => Chosen::Interpreter,
+        }
+    }
+
+    /// Whether inputs are what the program takes; if not, the interpreter says why.
+    fn fits<R>(&self, inputs: &[Datum<R>]) -> bool {
+        let main = &self.functions[self.entry];
+        check_inputs(&main.param_types, &|index| main.param_names[index].clone(), inputs).is_ok()
+    }
+
+    /// What a machine gives, if there is one that does it.
+    fn by_machine<R: Real>(&self, inputs: &[Datum<R>], limits: &Limits) -> Option<(Vec<Datum<R>>, Stats)> {
+        let machine = self.machine.as_ref()?;
+        let plain = machine::plain(inputs)?;
+        if !self.fits(inputs) {
+            return None;
+        }
+        let ran = decision::or_forgotten(|| machine.run(&plain, limits));
+        ran.map(|(outputs, stats)| (machine::same(outputs), stats))
     }
 
     /// Runs it.
@@ -177,7 +215,10 @@ impl Code {
     /// # Errors
     /// Inputs that do not fit, what the program does wrong, or a limit.
     pub fn run<R: Real>(&self, inputs: &[Datum<R>], limits: &Limits) -> Result<Vec<Datum<R>>, RunError> {
-        self.run_observed(inputs, limits, &mut |_| {})
+        match self.by_machine(inputs, limits) {
+            Some((outputs, _)) => Ok(outputs),
+            None => self.run_observed(inputs, limits, &mut |_| {}),
+        }
     }
 
     /// Every way to run it.
@@ -228,6 +269,9 @@ impl Code {
         inputs: &[Datum<R>],
         limits: &Limits,
     ) -> Result<(Vec<Datum<R>>, Stats), RunError> {
+        if let Some(ran) = self.by_machine(inputs, limits) {
+            return Ok(ran);
+        }
         self.follow::<R, false>(inputs, limits, Record::Nothing, &mut run::Nobody)
             .map(|(outputs, stats, _)| (outputs, stats))
     }

@@ -339,9 +339,9 @@ pub enum Stmt {
         /// What a round does.
         body: Vec<Stmt>,
     },
-    /// Reverses a loop: `back` for the rounds from the last to the first, each with the state before it, which
-    /// `advance` makes from the one before the round before. Some states are kept as snapshots, and restored
-    /// and advanced as a schedule says. `back` may spoil the state. Each round of either is a step.
+    /// Reverses a loop: `back` for the rounds from the last to the first, each with the state before it,
+    /// which `advance` makes from the one before the round before. Some states are kept as snapshots, and
+    /// restored and advanced as a schedule says. `back` may spoil the state. Each round of either is a step.
     Sweep {
         /// The counter of both blocks.
         counter: Reg,
@@ -375,11 +375,11 @@ pub enum Stmt {
     },
     /// A function of reals for elements one after another, over themselves.
     Function { rule: Rule, place: Place },
-    /// Sums along the middle one of three axes, in the order of [`palinode_core::sums`], or what is largest or
-    /// smallest there, as the interpreter finds it: then there is something.
+    /// Sums along the middle one of three axes, in the order of [`palinode_core::sums`], or what is largest
+    /// or smallest there, as the interpreter finds it: then there is something.
     Reduce { kind: Reduction, from: Place, to: Taken },
-    /// The product of two matrices: chains, as [`palinode_core::sums`] defines them, from 0 or, if it adds, from
-    /// what is in `to`.
+    /// The product of two matrices: chains, as [`palinode_core::sums`] defines them, from 0 or, if it adds,
+    /// from what is in `to`.
     Product { strong: bool, a: Matrix, b: Matrix, to: Place, adds: bool },
     /// The dot product of every row of a matrix and a vector, into as many places, or of its only row into a
     /// register.

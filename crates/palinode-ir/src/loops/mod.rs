@@ -13,6 +13,7 @@
 //! | `one` | a program of one operation, for kernels |
 //! | `print` | loop form -> text |
 //! | `sweep` | what a sweep does next |
+//! | `work` | about how much work a run is |
 //!
 //! Absent: machine code, and whatever knows a machine.
 
@@ -23,6 +24,7 @@ mod passes;
 mod print;
 mod sweep;
 mod verify;
+mod work;
 
 pub use form::{
     Buf, Buffer, Given, Index, Kept, Kind, LoopForm, Matrix, Operand, Place, Port, Refusal, Reg, Role, Stmt,

@@ -1,11 +1,11 @@
 //! What a [`Stmt::Sweep`](super::Stmt::Sweep) does next.
 //!
-//! Input: a number of rounds, and of snapshots for which there is room. Output: steps, those of the schedule that
-//! the interpreter follows, without those that mean nothing here.
+//! Input: a number of rounds, and of snapshots for which there is room. Output: steps, those of the schedule
+//! that the interpreter follows, without those that mean nothing here.
 
 use palinode_core::schedule::Action;
 
-use crate::schedule::{Schedule, schedule};
+use crate::schedule::{Schedule, schedule, schedule_bytes};
 
 /// What is done next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,11 +25,16 @@ pub enum SweepStep {
 pub struct Sweep(Schedule);
 
 impl Sweep {
-    /// A sweep through so many rounds; less than none are none. With room for no snapshot the state is not gone
-    /// back to.
+    /// A sweep through so many rounds; less than none are none. With room for no snapshot the state is not
+    /// gone back to.
     pub fn new(rounds: i64, room: u64) -> Sweep {
         let rounds = u64::try_from(rounds).unwrap_or(0);
         Sweep(schedule(rounds, room.min(rounds)))
+    }
+
+    /// The most bytes that one with so much room holds, besides itself.
+    pub fn bytes(room: u64) -> usize {
+        schedule_bytes(u64::MAX, room) as usize
     }
 }
 

@@ -54,7 +54,7 @@ impl Within {
     pub fn plan(asked: &Asked, of: Target<'_>) -> Result<Within, FitError> {
         let Some(budget) = asked.budget else { return Ok(Within::AnyMemory) };
         match asked.fit(of, budget) {
-            Ok(fitted) => Ok(Within::planned(budget, fitted)),
+            Ok(fitted) => Ok(Within::planned(budget, fitted, asked)),
             // More for the whole program does not help a loop that says what it may keep.
             Err(FitError::Plan(why)) if !matches!(why, PlanError::SnapshotOverBudget { .. }) => {
                 Ok(Within::Stopping { budget, why })
@@ -63,8 +63,8 @@ impl Within {
         }
     }
 
-    fn planned(budget: Budget, fitted: FittedGradient) -> Within {
-        let code = Rc::new(Code::new(&fitted.program));
+    fn planned(budget: Budget, fitted: FittedGradient, asked: &Asked) -> Within {
+        let code = Rc::new(Code::on(&asked.engine, &fitted.program));
         Within::Planned { budget, fitted: Rc::new(fitted), code }
     }
 
@@ -117,7 +117,7 @@ impl Sides {
             Within::Planned { .. } => match asked.fit(of, budget) {
                 Ok(fitted) => {
                     let heap = fitted.prediction.heap;
-                    (Within::planned(budget, fitted), heap)
+                    (Within::planned(budget, fitted, asked), heap)
                 }
                 Err(_) => return Sides::TooSmall,
             },
@@ -192,6 +192,6 @@ impl Ahead {
 impl Asked {
     /// Forward mode and the bytes for it, if it may be taken and these are known.
     pub(super) fn forwards(&self, of: Target<'_>) -> Option<(Forward, u64)> {
-        self.may_go_forwards.then(|| Forward::planned(of)).flatten()
+        self.may_go_forwards.then(|| Forward::planned(of, &self.engine)).flatten()
     }
 }

@@ -2,7 +2,7 @@
 
 use palinode_core::{Budget, points};
 
-use crate::interp::Datum;
+use crate::interp::{Datum, Engine};
 use crate::op::{Linalg, Op};
 use crate::passes;
 use crate::plan::fit::Searched;
@@ -65,6 +65,8 @@ pub struct Asked {
     pub may_go_forwards: bool,
     /// What else the budget is for.
     pub beside: Beside,
+    /// Who runs the programs.
+    pub engine: Engine,
 }
 
 /// Bytes that are there while something else is computed.
@@ -102,7 +104,8 @@ impl Asked {
             false => Budget::from(budget.bytes().saturating_sub(beside as usize)),
         };
         let is_fixed = self.is_fixed || self.budget.is_none();
-        Asked { budget: self.budget.map(less), storage, is_fixed, ..Asked::default() }
+        let (budget, engine) = (self.budget.map(less), self.engine.clone());
+        Asked { budget, storage, is_fixed, engine, ..Asked::default() }
     }
 
     /// The same, for inputs with which loops go round so often.

@@ -2,7 +2,7 @@
 
 use palinode_core::Budget;
 
-use crate::interp::{Code, Datum, Limits};
+use crate::interp::{Code, Datum, Engine, Limits};
 use crate::passes;
 use crate::plan::asked::{REAL, Target, less};
 use crate::plan::predict;
@@ -26,24 +26,24 @@ impl Forward {
     ///
     /// # Errors
     /// If the program has no derivative by these arguments.
-    pub fn new(of: Target<'_>) -> Result<Forward, TransformError> {
-        Ok(Forward::of(&derived(of)?, of))
+    pub fn new(of: Target<'_>, engine: &Engine) -> Result<Forward, TransformError> {
+        Ok(Forward::of(&derived(of)?, of, engine))
     }
 
     /// The same, and the bytes for all of it, if that is known beforehand.
-    pub fn planned(of: Target<'_>) -> Option<(Forward, u64)> {
+    pub fn planned(of: Target<'_>, engine: &Engine) -> Option<(Forward, u64)> {
         let derived = derived(of).ok()?;
-        let forward = Forward::of(&derived, of);
+        let forward = Forward::of(&derived, of, engine);
         let found = predict(&derived, &Self::with_tangents(of), REAL).ok()?;
         let bytes = found.heap.saturating_add(forward.held);
         Some((forward, bytes))
     }
 
-    fn of(derived: &Program, of: Target<'_>) -> Forward {
+    fn of(derived: &Program, of: Target<'_>, engine: &Engine) -> Forward {
         let twice = of.wrt.iter().chain(of.wrt).map(|&at| &of.inputs[at]);
         let bytes = |datum: &Datum<f64>| Self::DESCRIBED + datum.elements() * REAL;
         let held = of.inputs.iter().chain(twice).map(bytes).sum::<usize>() as u64;
-        Forward { code: Code::new(derived), held }
+        Forward { code: Code::on(engine, derived), held }
     }
 
     /// Limits of each run within a budget for all of it.

@@ -91,7 +91,7 @@ impl<'a> Ways<'a> {
         let levels = self.asked.levels();
         let back = |program: &Program, level: Recompute, kept: Kept| {
             let storage = self.asked.storage(level);
-            let code = Code::new(&derived(program, self.of.wrt, &storage)?);
+            let code = Code::on(&self.asked.engine, &derived(program, self.of.wrt, &storage)?);
             Ok(Some(Way::Back { code, storage, kept }))
         };
         match self.next {
@@ -115,7 +115,7 @@ impl<'a> Ways<'a> {
             }
             Next::Forwards if self.asked.may_go_forwards => {
                 self.next = Next::Nothing;
-                Ok(Some(Way::Forwards(Forward::new(self.of)?)))
+                Ok(Some(Way::Forwards(Forward::new(self.of, &self.asked.engine)?)))
             }
             Next::Forwards | Next::Nothing => Ok(None),
         }
@@ -125,7 +125,8 @@ impl<'a> Ways<'a> {
     pub fn counted(&mut self, rounds: Vec<Rounds>) -> Option<Way> {
         let fitted = self.asked.with_rounds(rounds).fit(self.of, self.budget).ok()?;
         self.next = Next::Nothing;
-        let (code, storage) = (Code::new(&fitted.program), self.asked.storage(fitted.recompute));
+        let code = Code::on(&self.asked.engine, &fitted.program);
+        let storage = self.asked.storage(fitted.recompute);
         Some(Way::Back { code, storage, kept: Kept::Counted(Rc::new(fitted)) })
     }
 

@@ -43,15 +43,15 @@ pub(crate) fn compare(program: &Program, inputs: &[Datum<f64>], traps: bool) -> 
     let _ = native.run(inputs, &limits);
     let found = native.run(inputs, &limits);
     match (expected, found) {
-        (Ok((expected, stats)), Ok((found, steps))) => {
+        (Ok((expected, stats)), Ok((found, native))) => {
             let (a, b): (Vec<_>, Vec<_>) =
                 (expected.iter().map(bits).collect(), found.iter().map(bits).collect());
             let shapes = expected.iter().zip(&found).all(|(a, b)| a.shape() == b.shape());
             if a != b || !shapes {
                 return Err(format!("results differ: {expected:?} and {found:?}\n{form}"));
             }
-            if steps != stats.steps {
-                return Err(format!("steps differ: {} and {steps}\n{form}", stats.steps));
+            if native.steps != stats.steps {
+                return Err(format!("steps differ: {} and {}\n{form}", stats.steps, native.steps));
             }
             Ok(Outcome::Same)
         }

@@ -13,7 +13,7 @@ use std::time::Instant;
 
 use palinode_core::Budget;
 use palinode_core::dense::norm_of;
-use palinode_ir::interp::{Code, Datum, Limits, RoundBack, RunErrorKind, Stats};
+use palinode_ir::interp::{Chosen, Code, Datum, Limits, RoundBack, RunErrorKind, Stats};
 use palinode_ir::plan::{self, LoopWay, LoopWays, Within};
 use palinode_ir::{Block, Function, Op, Program, Span};
 use palinode_time::Health;
@@ -190,6 +190,7 @@ impl Looked<'_> {
             arrays: stats.peak_bytes,
             held: 0,
             charged: stats.heap_bytes,
+            by: Chosen::Interpreter,
         };
         let value = outputs[0].as_real().expect("the objective is a real number");
         let gradient = outputs[1..].iter().filter_map(Datum::as_vector).flatten();

@@ -28,8 +28,8 @@ const LONG: i64 = 8;
 /// A box of indices: for each axis the first, and one past the last.
 type Region = Vec<(i64, i64)>;
 
-/// A part of a box of which the elements are made together: of an axis so many indices, of those behind it all,
-/// of those before it one.
+/// A part of a box of which the elements are made together: of an axis so many indices, of those behind it
+/// all, of those before it one.
 struct Tile<'a> {
     /// The indices along the axes before.
     idx: &'a [Index],

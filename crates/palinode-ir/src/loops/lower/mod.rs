@@ -34,6 +34,7 @@ mod sweep;
 mod value;
 mod view;
 
+use core::borrow::Borrow;
 use std::rc::Rc;
 
 use super::form::{
@@ -56,7 +57,11 @@ const DEPTH: usize = 100;
 ///
 /// # Errors
 /// What there is no loop form of.
-pub fn lower(program: &Program, inputs: &[Datum<f64>], traps: bool) -> Result<LoopForm, Refusal> {
+pub fn lower<D: Borrow<Datum<f64>>>(
+    program: &Program,
+    inputs: &[D],
+    traps: bool,
+) -> Result<LoopForm, Refusal> {
     let mut form = lower_plainly(program, inputs, traps)?;
     super::improve(&mut form);
     Ok(form)
@@ -67,7 +72,11 @@ pub fn lower(program: &Program, inputs: &[Datum<f64>], traps: bool) -> Result<Lo
 /// # Errors
 /// As [`lower`].
 #[doc(hidden)]
-pub fn lower_plainly(program: &Program, inputs: &[Datum<f64>], traps: bool) -> Result<LoopForm, Refusal> {
+pub fn lower_plainly<D: Borrow<Datum<f64>>>(
+    program: &Program,
+    inputs: &[D],
+    traps: bool,
+) -> Result<LoopForm, Refusal> {
     let program = passes::unfuse(program);
     let main = program.main();
     let mut lower = Lower {
@@ -90,7 +99,7 @@ pub fn lower_plainly(program: &Program, inputs: &[Datum<f64>], traps: bool) -> R
     };
     let mut args = Vec::new();
     for (number, (input, ty)) in inputs.iter().zip(main.param_types()).enumerate() {
-        args.push(lower.input(number, input, ty));
+        args.push(lower.input(number, input.borrow(), ty));
     }
     let results = lower.function(main, args)?;
     for result in results {

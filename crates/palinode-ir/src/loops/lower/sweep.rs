@@ -1,7 +1,8 @@
 //! Reverse sweeps through loops that keep snapshots.
 //!
 //! What a round changes of the state has registers and buffers as what a loop carries, and a buffer for its
-//! snapshots; what no round changes is there as it is. There is room for as many snapshots as the interpreter keeps.
+//! snapshots; what no round changes is there as it is. There is room for as many snapshots as the interpreter
+//! keeps.
 
 use super::super::form::{Index, Kept, Kind, Stmt};
 use super::control::Carried;

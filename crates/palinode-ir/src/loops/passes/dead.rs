@@ -1,8 +1,8 @@
 //! What nothing reads is not stored, and what is computed for nothing is not computed.
 //!
-//! A buffer that is never read, and neither given to anyone nor exchanged with one that is, needs no stores. In a
-//! loop over elements and in the body, registers that nobody reads are not set, unless setting them may stop
-//! the run.
+//! A buffer that is never read, and neither given to anyone nor exchanged with one that is, needs no stores.
+//! In a loop over elements and in the body, registers that nobody reads are not set, unless setting them may
+//! stop the run.
 
 use crate::fast::FastSet;
 use crate::op::IntOp;

@@ -1,13 +1,14 @@
 //! Outer products that every round of a loop adds to a matrix are added behind the loop, as one product.
 //!
-//! The reverse of a product of a matrix and a vector in a loop adds an outer product to the matrix's cotangent in
-//! every round: it loads and stores the whole matrix for one multiply-add an entry. Here the rounds only write
-//! their two vectors down, one after another, and behind the loop the matrix of all of the one kind is multiplied
-//! with that of the other. As a product goes on from what is in its result, and adds in the order of the rounds,
-//! no bit changes.
+//! The reverse of a product of a matrix and a vector in a loop adds an outer product to the matrix's
+//! cotangent in every round: it loads and stores the whole matrix for one multiply-add an entry. Here the
+//! rounds only write their two vectors down, one after another, and behind the loop the matrix of all of the
+//! one kind is multiplied with that of the other. As a product goes on from what is in its result, and adds
+//! in the order of the rounds, no bit changes.
 //!
-//! It is done where the number of rounds is known, nothing else in the loop touches the matrix, and the vectors of
-//! a round are much shorter than the matrix is large. What is written down takes memory: at most [`MOST`].
+//! It is done where the number of rounds is known, nothing else in the loop touches the matrix, and the
+//! vectors of a round are much shorter than the matrix is large. What is written down takes memory: at most
+//! [`MOST`].
 
 use super::super::form::{Buf, Buffer, Index, Kind, LoopForm, Matrix, Operand, Place, Reg, Role, Stmt};
 use super::rewrite::fresh;
@@ -114,8 +115,8 @@ impl Loop {
     }
 
     /// A buffer for the factor of every round, vector after vector, and the statement that writes one down.
-    /// `axis` is that of the matrix along which its vectors follow each other turned: a left factor has columns,
-    /// a right one has rows.
+    /// `axis` is that of the matrix along which its vectors follow each other turned: a left factor has
+    /// columns, a right one has rows.
     fn log(
         &self,
         factor: &Matrix,

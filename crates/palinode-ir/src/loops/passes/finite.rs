@@ -1,13 +1,14 @@
 //! Numbers are looked at where they would not be seen later.
 //!
-//! A number that is not finite makes others that are not: sums, differences, products, quotients of it. If one of
-//! those is looked at afterwards in any case, the number itself need not be. So in a chain of sums and products
-//! only the last number is looked at, and of what a loop carries, what it ends with.
+//! A number that is not finite makes others that are not: sums, differences, products, quotients of it. If
+//! one of those is looked at afterwards in any case, the number itself need not be. So in a chain of sums and
+//! products only the last number is looked at, and of what a loop carries, what it ends with.
 //!
-//! Going backwards over the statements, a register is *seen* if the run is sure to look, from here on, at what it
-//! holds or at something that is not finite if that is not. Of a `for` a carried register is seen if it is after
-//! the loop and each round makes something that is seen of it. A `while` may go on for a long time with numbers
-//! that are none, and a sweep goes through its rounds in an order of its own: there every round looks.
+//! Going backwards over the statements, a register is *seen* if the run is sure to look, from here on, at
+//! what it holds or at something that is not finite if that is not. Of a `for` a carried register is seen if
+//! it is after the loop and each round makes something that is seen of it. A `while` may go on for a long
+//! time with numbers that are none, and a sweep goes through its rounds in an order of its own: there every
+//! round looks.
 
 use palinode_core::rules::Row;
 

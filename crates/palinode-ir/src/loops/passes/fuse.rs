@@ -1,9 +1,9 @@
 //! Loops over the same elements become one.
 //!
-//! An `Each` joins an earlier one of its block if both run over the same box (or one over its elements, row by
-//! row), nothing between them orders them, and no round of one needs what another round of the other one does:
-//! buffers that one of them writes are at the same index in both. What the first loop has loaded or stored the
-//! second one does not load, and what both compute is computed once.
+//! An `Each` joins an earlier one of its block if both run over the same box (or one over its elements, row
+//! by row), nothing between them orders them, and no round of one needs what another round of the other one
+//! does: buffers that one of them writes are at the same index in both. What the first loop has loaded or
+//! stored the second one does not load, and what both compute is computed once.
 
 use crate::fast::FastMap;
 

@@ -1,9 +1,9 @@
 //! Updates of one buffer at shifted places become one loop over the places.
 //!
 //! The reverse of a stencil adds to the neighbours of every element, one loop for each neighbour, and all of
-//! these loops load and store the whole array. Here the places are cut into boxes in which the same loops reach
-//! every place; for each box there is one loop, in which the updates of a place follow each other in the order
-//! of the loops that they come from. So every sum is added in the order in which it was.
+//! these loops load and store the whole array. Here the places are cut into boxes in which the same loops
+//! reach every place; for each box there is one loop, in which the updates of a place follow each other in
+//! the order of the loops that they come from. So every sum is added in the order in which it was.
 
 use crate::fast::FastMap;
 

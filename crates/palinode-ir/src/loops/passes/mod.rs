@@ -16,9 +16,9 @@
 //! `touch` says what a statement reads and changes, `rewrite` puts operands and indices in the place of
 //! registers.
 //!
-//! Invariants: every pass keeps every addition in its order, every stop (though a sooner or later one may be the
-//! first), every step, and every comparison that the hook for decisions sees; not the order of comparisons of
-//! different loops.
+//! Invariants: every pass keeps every addition in its order, every stop (though a sooner or later one may be
+//! the first), every step, and every comparison that the hook for decisions sees; not the order of
+//! comparisons of different loops.
 
 mod dead;
 mod defer;

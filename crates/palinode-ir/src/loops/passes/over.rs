@@ -1,8 +1,9 @@
 //! Results go over an operand that nothing needs afterwards.
 //!
-//! A round that makes a new version of an array stores it to a second buffer and exchanges the two at its end.
-//! Where the loop that makes it reads the old version at the same place only, and nothing reads that afterwards,
-//! the new version is stored over the old one, and nothing is exchanged: half the memory goes through the cache.
+//! A round that makes a new version of an array stores it to a second buffer and exchanges the two at its
+//! end. Where the loop that makes it reads the old version at the same place only, and nothing reads that
+//! afterwards, the new version is stored over the old one, and nothing is exchanged: half the memory goes
+//! through the cache.
 
 use super::super::form::{Buf, LoopForm, Stmt};
 use super::touch::Touch;
@@ -59,7 +60,8 @@ fn block(stmts: &mut Vec<Stmt>, mentions: &[u32]) {
     }
 }
 
-/// The loop that makes the version in `fresh` that the statement at `swap` exchanges, if it can be made in `home`.
+/// The loop that makes the version in `fresh` that the statement at `swap` exchanges, if it can be made in
+/// `home`.
 fn goes_over(stmts: &[Stmt], swap: usize, home: Buf, fresh: Buf, mentions: &[u32]) -> Option<usize> {
     let touches: Vec<Touch> = stmts.iter().map(Touch::of).collect();
     let touched = |at: usize, buf: Buf| touches[at].reads.contains(&buf) || touches[at].writes.contains(&buf);
@@ -69,8 +71,8 @@ fn goes_over(stmts: &[Stmt], swap: usize, home: Buf, fresh: Buf, mentions: &[u32
         return None;
     }
     let first = own[0];
-    // The loop that makes it does nothing else with the old version than read it at the same place, and nobody
-    // else does anything with that between them. The exchange is the only one of both.
+    // The loop that makes it does nothing else with the old version than read it at the same place, and
+    // nobody else does anything with that between them. The exchange is the only one of both.
     let Stmt::Each { body, .. } = &stmts[first] else { return None };
     if touches[first].writes.contains(&home) {
         return None;
@@ -79,7 +81,7 @@ fn goes_over(stmts: &[Stmt], swap: usize, home: Buf, fresh: Buf, mentions: &[u32
         Stmt::Store { buf, at, .. } if *buf == fresh => Some(at),
         _ => None,
     });
-    let Some(place) = stored.next() else { return None };
+    let place = stored.next()?;
     let is_elsewhere = |stmt: &Stmt| matches!(stmt, Stmt::Load { buf, at, .. } if (*buf == home || *buf == fresh) && at != place);
     // A load of the new buffer before it is stored to would be of the old version.
     let is_before = |stmt: &Stmt| matches!(stmt, Stmt::Load { buf, .. } if *buf == fresh);

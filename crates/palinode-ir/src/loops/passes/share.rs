@@ -22,7 +22,7 @@ pub(super) fn run(form: &mut LoopForm) {
     for port in &form.outputs {
         if let Port::Array(place) = port {
             let time = &mut needed[place.buf.index()];
-            *time = Some((time.as_ref().map_or(0, |mention| mention.time.0), end)).map(Mention::all);
+            *time = Some(Mention::all((time.as_ref().map_or(0, |mention| mention.time.0), end)));
         }
     }
     let mut groups: Vec<usize> = (0..count).collect();

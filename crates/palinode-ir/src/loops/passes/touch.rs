@@ -4,8 +4,8 @@ use crate::fast::FastSet;
 
 use super::super::form::{Buf, Given, Index, Kept, Operand, Reg, Stmt, Taken};
 
-/// Buffers and registers that are read and set. A register that is held to be inside of an axis counts as set:
-/// what uses it must stay behind.
+/// Buffers and registers that are read and set. A register that is held to be inside of an axis counts as
+/// set: what uses it must stay behind.
 #[derive(Default)]
 pub(super) struct Touch {
     pub(super) reads: FastSet<Buf>,

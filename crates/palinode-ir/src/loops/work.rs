@@ -1,0 +1,78 @@
+//! About how much work a run of a loop form is.
+//!
+//! Input: a loop form. Output: about so many statements that are executed, elements of kernels included; as
+//! many as a number holds where rounds are known only at run time. It is for weighing whether machine code
+//! pays, and nothing else depends on it.
+
+use super::form::{LoopForm, Operand, Stmt, Taken};
+
+impl LoopForm {
+    /// How many statements a run executes, about; at most `u64::MAX`, which stands for any number.
+    pub fn work(&self) -> u64 {
+        block(&self.body)
+    }
+
+    /// How many statements it has.
+    pub fn statements(&self) -> u64 {
+        fn count(stmts: &[Stmt]) -> u64 {
+            stmts
+                .iter()
+                .map(|stmt| 1 + stmt.blocks().into_iter().map(|block| count(block)).sum::<u64>())
+                .sum()
+        }
+        count(&self.body)
+    }
+}
+
+fn block(stmts: &[Stmt]) -> u64 {
+    stmts.iter().fold(0, |sum, stmt| sum.saturating_add(one(stmt)))
+}
+
+fn one(stmt: &Stmt) -> u64 {
+    let inside = || stmt.blocks().into_iter().fold(1, |sum: u64, inner| sum.saturating_add(block(inner)));
+    let product = |numbers: &[usize]| numbers.iter().fold(1, |all: u64, &n| all.saturating_mul(n as u64));
+    match stmt {
+        Stmt::For { rounds, .. } | Stmt::Sweep { rounds, .. } => match rounds {
+            Operand::Int(rounds) => inside().saturating_mul((*rounds).max(0) as u64),
+            _ => u64::MAX,
+        },
+        Stmt::While { .. } => u64::MAX,
+        Stmt::If { .. } => inside(),
+        Stmt::Each { axes, .. } => {
+            let lengths = axes.iter().map(|&(_, from, to)| to.abs_diff(from));
+            lengths.fold(inside(), u64::saturating_mul)
+        }
+        Stmt::Function { place, .. } => 8 * product(&place.shape),
+        Stmt::AllFinite { place } | Stmt::Reduce { from: place, .. } => product(&place.shape),
+        Stmt::Product { a, b, .. } => product(&[a.sizes[0], a.sizes[1], b.sizes[1]]),
+        Stmt::Dots { a, .. } => product(&a.sizes),
+        Stmt::Kernel { taken, .. } => {
+            let made = taken.iter().map(|taken| match taken {
+                Taken::Scalar(_) => 1,
+                Taken::Array(place) => product(&place.shape),
+            });
+            100 + 10 * made.sum::<u64>()
+        }
+        Stmt::Move { .. }
+        | Stmt::Map { .. }
+        | Stmt::Round32 { .. }
+        | Stmt::Int { .. }
+        | Stmt::Index { .. }
+        | Stmt::Compare { .. }
+        | Stmt::And { .. }
+        | Stmt::Or { .. }
+        | Stmt::Not { .. }
+        | Stmt::Select { .. }
+        | Stmt::Truncate { .. }
+        | Stmt::Convert { .. }
+        | Stmt::Load { .. }
+        | Stmt::Store { .. }
+        | Stmt::Finite { .. }
+        | Stmt::Within { .. }
+        | Stmt::Holds { .. }
+        | Stmt::Stop
+        | Stmt::Swap { .. }
+        | Stmt::Reserve { .. }
+        | Stmt::Step => 1,
+    }
+}
