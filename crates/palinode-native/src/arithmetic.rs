@@ -82,7 +82,7 @@ impl Gen<'_> {
         }
     }
 
-    /// A double, or a pair of it.
+    /// A double, or a pair of copies of it.
     pub(crate) fn wide(&mut self, value: Value, of: Type) -> Value {
         if of.is_vector() { self.builder.ins().splat(of, value) } else { value }
     }
@@ -169,7 +169,7 @@ impl Gen<'_> {
         }
     }
 
-    /// The floor of a quotient, or what is left of it.
+    /// The floor of a quotient, or the remainder.
     fn divided(&mut self, a: Value, b: Value, quotient: bool) -> Value {
         let zero = self.builder.ins().icmp_imm_s(IntCC::Equal, b, 0);
         self.note(zero);

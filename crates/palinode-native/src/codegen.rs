@@ -55,7 +55,7 @@ impl Drop for Compiled {
     }
 }
 
-/// Where buffers are aligned to.
+/// The alignment of buffers.
 const LINE: usize = 64;
 
 fn isa() -> Result<Arc<dyn TargetIsa>, Refused> {
@@ -327,7 +327,7 @@ impl<'f> Gen<'f> {
         }
     }
 
-    /// An address and an offset to it, of the element at an index, and `more` elements.
+    /// The address of the element `more` places after an index, as a base and an offset.
     pub(crate) fn address(&mut self, buf: Buf, index: &Index, more: i64) -> (Value, i32) {
         let bytes = self.form.buffers[buf.index()].kind.bytes() as i64;
         let (mut base, offset) = self.base(buf);
@@ -349,7 +349,7 @@ impl<'f> Gen<'f> {
         }
     }
 
-    /// Leaves if an access may be outside of its buffer and is.
+    /// Leaves if an access that is not proven is outside of its buffer.
     fn check(&mut self, stmt: &Stmt, buf: Buf, at: &Index) {
         if !self.unproven.contains(stmt) {
             return;
@@ -357,8 +357,9 @@ impl<'f> Gen<'f> {
         let at = self.index(at);
         let length = match self.form.buffers[buf.index()].role {
             Role::Growing => {
-                let room = self.builder.ins().load(self.pointer, trusted(), self.context, runtime::ROOM);
-                self.builder.ins().load(types::I64, trusted(), room, 8 * buf.index() as i32)
+                let capacities =
+                    self.builder.ins().load(self.pointer, trusted(), self.context, runtime::CAPACITIES);
+                self.builder.ins().load(types::I64, trusted(), capacities, 8 * buf.index() as i32)
             }
             Role::Workspace | Role::Input(_) => self.int(self.form.buffers[buf.index()].length as i64),
         };
@@ -548,7 +549,8 @@ impl<'f> Gen<'f> {
                 let length = self.index(length);
                 let context = self.context;
                 // Most of the time there is room.
-                let capacities = self.builder.ins().load(self.pointer, trusted(), context, runtime::ROOM);
+                let capacities =
+                    self.builder.ins().load(self.pointer, trusted(), context, runtime::CAPACITIES);
                 let room = self.builder.ins().load(types::I64, trusted(), capacities, 8 * buf.index() as i32);
                 let (grow, next) = (self.builder.create_block(), self.builder.create_block());
                 let fits = self.builder.ins().icmp(IntCC::SignedLessThanOrEqual, length, room);
@@ -594,7 +596,7 @@ impl<'f> Gen<'f> {
 
     /// Calls what a site does, on words and addresses; leaves if it fails.
     fn site(&mut self, site: Site, given: &[Value], taken: &[Taken]) {
-        // The words, and behind them scalars that are taken.
+        // The words, followed by the scalars that are taken.
         let words = given.len() + 2 * taken.len();
         let slot = self.builder.create_sized_stack_slot(StackSlotData::new(
             StackSlotKind::ExplicitSlot,

@@ -121,7 +121,7 @@ impl Gen<'_> {
         }
     }
 
-    /// Keeps a part of a state as the snapshot of a number, or restores it.
+    /// Keeps a part of a state as the snapshot with a number, or restores it.
     fn snapshot(&mut self, kept: Kept, number: Value, keeps: bool) {
         let zero = Index::constant(0);
         let bytes =

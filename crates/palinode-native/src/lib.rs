@@ -13,8 +13,8 @@
 //! | `runtime` | what machine code calls: functions, kernels, memory that grows |
 //! | `machine` | the workspace, and the call of the machine code |
 //!
-//! Invariants: the results have the bits that the interpreter computes. Machine code reads and writes inside
-//! of its buffers only: the loop form's verifier holds every index to that.
+//! Invariants: the results have the bits that the interpreter computes. Machine code reads and writes only
+//! inside of its buffers: the loop form's verifier holds every index to that.
 //!
 //! Absent: source text, files, the terminal.
 

@@ -12,7 +12,7 @@ use palinode_ir::loops::{Kind, LoopForm, Operand, Port, Role, Stmt, Sweep};
 use crate::codegen::{self, Compiled, Refused};
 use crate::runtime::{Context, Grown, datum};
 
-/// Something happened that only the interpreter explains: it is to run the program.
+/// Something happened that only the interpreter can explain: it must run the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stopped;
 
@@ -32,7 +32,7 @@ impl fmt::Debug for Native {
     }
 }
 
-/// What decides who runs it.
+/// The facts that decide who runs a program.
 #[derive(Clone, Copy, Debug, Default)]
 struct Facts {
     /// Whether reals are compared in loops over elements, whose comparisons the interpreter makes in another
@@ -63,7 +63,7 @@ impl Facts {
     }
 }
 
-/// All that a run allocates, but for what grows.
+/// All that a run allocates, except what grows.
 fn bytes(form: &LoopForm, workspace: usize) -> usize {
     let outputs = form.outputs.iter().map(|port| {
         size_of::<Datum<f64>>()
@@ -78,7 +78,7 @@ fn bytes(form: &LoopForm, workspace: usize) -> usize {
     let lists =
         form.buffers.len() * (size_of::<Vec<u64>>() + 16) + 8 * (form.inputs.len() + form.outputs.len());
     let (depth, schedules) = sweeps(&form.body);
-    // A list of sweeps has room for four at least, and for twice as many as there were when it was full.
+    // A list of sweeps holds at least four, and doubles when it is full.
     let list = if depth == 0 { 0 } else { (2 * depth).max(4) * size_of::<Sweep>() };
     workspace + outputs.sum::<usize>() + lists + list + schedules
 }
@@ -115,7 +115,7 @@ struct Workspace {
     memory: Memory,
     growing: Vec<Vec<u64>>,
     sweeps: Vec<Sweep>,
-    room: Vec<i64>,
+    capacities: Vec<i64>,
     table: Vec<*mut u8>,
     given: Vec<u64>,
     taken: Vec<u64>,
@@ -142,12 +142,12 @@ impl Native {
         self.bytes
     }
 
-    /// Runs it on inputs of the shapes, and with the single integers, that it was made for; gives the
-    /// results, and what that took: steps and bytes.
+    /// Runs it on inputs of the shapes, and with the single integers, that it was made for; returns the
+    /// results, and how many steps and bytes they took.
     ///
     /// # Errors
-    /// That the interpreter must say what happens, or that it is to be done by it: sums in another way, a
-    /// budget that is too small for the workspace, decisions that are to be seen in their order.
+    /// If the interpreter must say what happened, or must run the program itself: for another accumulator, a
+    /// budget that is too small for the workspace, decisions that must be seen in their order.
     ///
     /// # Panics
     /// If the inputs have other shapes.
@@ -179,7 +179,7 @@ impl Native {
             workspace: workspace.memory.as_mut_ptr().cast(),
             steps,
             shows_all,
-            room: workspace.room.as_mut_ptr(),
+            capacities: workspace.capacities.as_mut_ptr(),
             table: workspace.table.as_mut_ptr(),
             sites: self.compiled.sites.as_ptr(),
             growing: &raw mut workspace.growing,
@@ -202,7 +202,7 @@ impl Native {
         };
         let (steps, grown) = (steps - context.steps, context.grown.most);
         let outputs = if bad == 0 { Some(self.outputs(&workspace)) } else { None };
-        // What stays beside a budget would not be seen.
+        // A workspace that is kept would not count towards the next budget.
         if limits.budget.is_unlimited() {
             self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(workspace);
         }
@@ -291,7 +291,7 @@ impl Native {
             memory,
             growing: vec![Vec::new(); buffers],
             sweeps: Vec::new(),
-            room: vec![0; buffers],
+            capacities: vec![0; buffers],
             table: vec![core::ptr::null_mut(); buffers],
             given: vec![0; self.form.inputs.len()],
             taken: vec![0; self.form.outputs.len()],

@@ -24,8 +24,8 @@ pub(crate) struct Context {
     pub(crate) steps: i64,
     /// Whether the hook for decisions is to see every comparison.
     pub(crate) shows_all: bool,
-    /// For how many elements each growing buffer has room.
-    pub(crate) room: *mut i64,
+    /// How many elements each growing buffer can hold.
+    pub(crate) capacities: *mut i64,
     pub(crate) table: *mut *mut u8,
     pub(crate) sites: *const Site,
     pub(crate) growing: *mut Vec<Vec<u64>>,
@@ -46,12 +46,12 @@ pub(crate) struct Grown {
 pub(crate) const WORKSPACE: i32 = 0;
 pub(crate) const STEPS: i32 = 8;
 pub(crate) const SHOWS_ALL: i32 = 16;
-pub(crate) const ROOM: i32 = 24;
+pub(crate) const CAPACITIES: i32 = 24;
 const _: () = {
     assert!(core::mem::offset_of!(Context, workspace) == WORKSPACE as usize);
     assert!(core::mem::offset_of!(Context, steps) == STEPS as usize);
     assert!(core::mem::offset_of!(Context, shows_all) == SHOWS_ALL as usize);
-    assert!(core::mem::offset_of!(Context, room) == ROOM as usize);
+    assert!(core::mem::offset_of!(Context, capacities) == CAPACITIES as usize);
 };
 
 /// The type of a parameter.
@@ -140,8 +140,8 @@ extern "C" fn from_int(n: i64) -> f64 {
     palinode_ir::interp::real_of(n)
 }
 
-/// Shows a comparison to the hook; 0 if the hook gives the run up. Nothing may unwind through machine code:
-/// the interpreter will come here, too, and does.
+/// Shows a comparison to the hook; 0 if the hook unwinds to end the run. Nothing may unwind through machine
+/// code; the interpreter will reach the same comparison and unwind there.
 extern "C" fn compared(a: f64, b: f64, is_equality: i32) -> i64 {
     let shown = std::panic::catch_unwind(|| decision::compared_plainly(Some(a), Some(b), is_equality != 0));
     i64::from(shown.is_ok())
@@ -223,7 +223,7 @@ impl Task for AllFinite<'_> {
     type Output = bool;
     #[inline(always)]
     fn run(self) -> bool {
-        // No early end: so it is a loop of vectors.
+        // No early exit, so that the loop is vectorised.
         self.0.iter().fold(true, |all, x| all & (x.abs() < f64::INFINITY))
     }
 }
@@ -235,7 +235,7 @@ impl Site {
         Site::Function { vectors, rule, count }
     }
 
-    /// Does it; whether it did not fail.
+    /// Runs the kernel; returns whether it succeeded.
     ///
     /// # Safety
     /// `words` has a word for each operand and each result: scalars that are given, and addresses of as many
@@ -325,7 +325,7 @@ impl Interpreted {
         Interpreted { code: Code::new(&program), limits, given, taken }
     }
 
-    /// Runs it; whether it did not fail.
+    /// Runs it; returns whether it succeeded.
     ///
     /// # Safety
     /// `words` has a word for each operand and each result, and those of arrays are pointers to so many
@@ -424,7 +424,7 @@ extern "C" fn reserve(context: *mut Context, buf: i64, length: i64) -> i64 {
         context.grown.now += bytes - held * 8;
         context.left -= bytes - held * 8;
         memory.resize(wanted, 0);
-        *context.room.add(buf) = wanted as i64;
+        *context.capacities.add(buf) = wanted as i64;
         *context.table.add(buf) = memory.as_mut_ptr().cast();
     }
     1

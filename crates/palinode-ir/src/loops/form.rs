@@ -6,7 +6,7 @@
 //! [`Stmt::Finite`] or an overflow), and the interpreter runs the program again and says what happened.
 //!
 //! Invariants, checked by [`super::verify`]:
-//! - a register is set before it is read, on every path, and holds one type;
+//! - a register is set before it is read, on every path, and holds values of one kind;
 //! - every index of a load or store lies in its buffer: by the ranges of the counters in it, or because a
 //!   [`Stmt::Within`] before it says so;
 //! - a buffer's memory is its own: no two overlap, so an `Each` may store to one and load from others in any
@@ -123,7 +123,7 @@ impl Index {
         self.terms.is_empty().then_some(self.constant)
     }
 
-    /// The sum with `factor` times another; none if a number of it overflows.
+    /// The sum with `factor` times another; `None` on overflow.
     pub fn plus(&self, other: &Index, factor: i64) -> Option<Index> {
         let mut sum = self.clone();
         sum.constant = sum.constant.checked_add(other.constant.checked_mul(factor)?)?;
@@ -165,11 +165,11 @@ pub enum Role {
 pub struct Buffer {
     /// What the elements are.
     pub kind: Kind,
-    /// How many there are; of a growing one, how many there may be before anything is reserved: 0.
+    /// How many there are; 0 for a growing one, as long as nothing is reserved.
     pub length: u64,
     /// Where its memory comes from.
     pub role: Role,
-    /// How the source calls what was in it first.
+    /// The source's name for what was in it first.
     pub name: Option<Arc<str>>,
 }
 
@@ -210,7 +210,7 @@ pub struct Matrix {
 }
 
 impl Matrix {
-    /// From the first entry to behind the last one.
+    /// The distance from the first entry to just past the last.
     pub fn span(&self) -> Option<usize> {
         let [rows, columns] = self.sizes;
         if rows == 0 || columns == 0 {
@@ -264,7 +264,7 @@ pub enum Kept {
         /// Its snapshots.
         snapshots: Buf,
     },
-    /// So many elements of a buffer, from its first one on.
+    /// The first elements of a buffer.
     Array {
         /// The buffer.
         buf: Buf,
@@ -309,7 +309,7 @@ pub enum Stmt {
     Store { buf: Buf, at: Index, from: Operand },
     /// Notes that a real should be finite: otherwise the run stops, at the latest at its end.
     Finite { a: Operand },
-    /// The same of all reals of a place.
+    /// The same for all reals of a place.
     AllFinite { place: Place },
     /// Stops unless `0 <= a < length`.
     Within { a: Operand, length: Operand },
@@ -317,7 +317,8 @@ pub enum Stmt {
     Holds { a: Operand },
     /// Stops.
     Stop,
-    /// Runs the body for `counter` in `0..rounds`, or from the last down to 0. Less than no rounds are none.
+    /// Runs the body for `counter` in `0..rounds`, or from the last down to 0. A negative number of rounds
+    /// counts as none.
     For {
         /// The counter.
         counter: Reg,
@@ -339,15 +340,16 @@ pub enum Stmt {
         /// What a round does.
         body: Vec<Stmt>,
     },
-    /// Reverses a loop: `back` for the rounds from the last to the first, each with the state before it,
-    /// which `advance` makes from the one before the round before. Some states are kept as snapshots, and
-    /// restored and advanced as a schedule says. `back` may spoil the state. Each round of either is a step.
+    /// Reverses a loop: runs `back` for the rounds from the last to the first, each with the state before
+    /// that round. `advance` makes a state from the one before it; some states are kept as snapshots,
+    /// restored and advanced as a schedule says. `back` may overwrite the state. Each round of either is a
+    /// step.
     Sweep {
         /// The counter of both blocks.
         counter: Reg,
         /// How many rounds.
         rounds: Operand,
-        /// For how many snapshots there is room. Where it is none, there is one round at most, or no state.
+        /// How many snapshots there is memory for. If 0, there is at most one round, or no state.
         room: u64,
         /// What changes from round to round.
         state: Vec<Kept>,
@@ -373,13 +375,13 @@ pub enum Stmt {
         /// What is done for an element; no control.
         body: Vec<Stmt>,
     },
-    /// A function of reals for elements one after another, over themselves.
+    /// Applies a function of reals to elements one after another, in place.
     Function { rule: Rule, place: Place },
-    /// Sums along the middle one of three axes, in the order of [`palinode_core::sums`], or what is largest
-    /// or smallest there, as the interpreter finds it: then there is something.
+    /// Sums along the middle one of three axes, in the order of [`palinode_core::sums`], or the largest or
+    /// smallest element there, as the interpreter finds it; then the axis is not empty.
     Reduce { kind: Reduction, from: Place, to: Taken },
-    /// The product of two matrices: chains, as [`palinode_core::sums`] defines them, from 0 or, if it adds,
-    /// from what is in `to`.
+    /// The product of two matrices: chains, as [`palinode_core::sums`] defines them, which start from 0 or,
+    /// if it adds, from what is in `to`.
     Product { strong: bool, a: Matrix, b: Matrix, to: Place, adds: bool },
     /// The dot product of every row of a matrix and a vector, into as many places, or of its only row into a
     /// register.
@@ -388,7 +390,7 @@ pub enum Stmt {
     Kernel { op: Op, single: bool, given: Vec<Given>, taken: Vec<Taken> },
     /// Exchanges the memory of two buffers.
     Swap { a: Buf, b: Buf },
-    /// Makes room in a growing buffer for so many elements; what is in it stays.
+    /// Makes a growing buffer long enough for so many elements; what is in it stays.
     Reserve { buf: Buf, length: Index },
     /// Counts a step: a call.
     Step,
@@ -426,7 +428,7 @@ pub struct LoopForm {
 /// Why a program has no loop form.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
-    /// What there is no loop form of.
+    /// What has no loop form.
     pub what: String,
     /// Where.
     pub span: Span,

@@ -1,4 +1,5 @@
-//! A program of one operation: how machine code has an operation on whole arrays done by the interpreter.
+//! A program of one operation, with which machine code leaves an operation on whole arrays to the
+//! interpreter.
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! What a [`Stmt::Sweep`](super::Stmt::Sweep) does next.
 //!
-//! Input: a number of rounds, and of snapshots for which there is room. Output: steps, those of the schedule
-//! that the interpreter follows, without those that mean nothing here.
+//! Input: how many rounds there are, and how many snapshots there is memory for. Output: the steps of the
+//! schedule that the interpreter follows, without those that mean nothing here.
 
 use palinode_core::schedule::Action;
 
@@ -10,7 +10,7 @@ use crate::schedule::{Schedule, schedule, schedule_bytes};
 /// What is done next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SweepStep {
-    /// The rounds from the first number up to, without, the second, forwards. There is one at least.
+    /// The rounds from the first number up to, but not including, the second, forwards; at least one.
     Advance(u64, u64),
     /// The state is kept as the snapshot of this number.
     Keep(u64),
@@ -20,21 +20,21 @@ pub enum SweepStep {
     Back(u64),
 }
 
-/// A sweep on its way.
+/// A sweep in progress.
 #[derive(Clone, Debug)]
 pub struct Sweep(Schedule);
 
 impl Sweep {
-    /// A sweep through so many rounds; less than none are none. With room for no snapshot the state is not
-    /// gone back to.
-    pub fn new(rounds: i64, room: u64) -> Sweep {
+    /// A sweep through so many rounds, with memory for so many snapshots. A negative number of rounds counts
+    /// as none. Without snapshots, no state is restored.
+    pub fn new(rounds: i64, snapshots: u64) -> Sweep {
         let rounds = u64::try_from(rounds).unwrap_or(0);
-        Sweep(schedule(rounds, room.min(rounds)))
+        Sweep(schedule(rounds, snapshots.min(rounds)))
     }
 
-    /// The most bytes that one with so much room holds, besides itself.
-    pub fn bytes(room: u64) -> usize {
-        schedule_bytes(u64::MAX, room) as usize
+    /// The most bytes that a sweep with so many snapshots holds, besides itself.
+    pub fn bytes(snapshots: u64) -> usize {
+        schedule_bytes(u64::MAX, snapshots) as usize
     }
 }
 

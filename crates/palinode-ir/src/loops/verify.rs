@@ -1,8 +1,8 @@
 //! Holds a loop form to its invariants, and finds the accesses that must be checked when it runs.
 //!
-//! Input: a loop form. Output: what is wrong with it, or the loads and stores of which the numbers in it do
-//! not show that they stay inside of their buffer; whoever runs the form checks those, and stops. Nothing
-//! else is needed for memory safety: no claim of whoever made the form is believed.
+//! Input: a loop form. Output: what is wrong with it, or the loads and stores that are not proven to stay
+//! inside of their buffers; whoever runs the form checks those, and stops if one leaves. Nothing else is
+//! needed for memory safety: no claim of whoever made the form is believed.
 //!
 //! How indices are bounded: a register that is set in one place has the range of what it is set to, a counter
 //! that of its loop, and after a [`Stmt::Within`] a register is inside for the rest of its block. Any other
@@ -15,7 +15,7 @@
 //!   not grow;
 //! - a reduction or product writes to a buffer that it does not read (`reads what it writes`), and as many
 //!   reals as it has (`has other lengths`);
-//! - a sweep has room for its snapshots (`leave their buffer`);
+//! - the buffers of a sweep hold its snapshots (`leave their buffer`);
 //! - inputs are only read (`changes an input`);
 //! - an `Each` holds no control, and no round of it reads what another one writes (`depends on other
 //! rounds`);
@@ -235,7 +235,7 @@ impl Verifier<'_> {
         }
     }
 
-    /// A part of a state has room for its snapshots.
+    /// A part of a state has a buffer that holds its snapshots.
     fn kept(&self, kept: &Kept, room: u64) -> Result<(), String> {
         let (kind, count, snapshots) = match *kept {
             Kept::Scalar { reg, snapshots } => (self.read(Operand::Reg(reg))?, 1, snapshots),
@@ -261,7 +261,7 @@ impl Verifier<'_> {
         Ok(())
     }
 
-    /// A block of which what it says holds inside of it only: it may not run.
+    /// A block that may not run: what it establishes holds only inside of it.
     fn inner(&mut self, stmts: &[Stmt]) -> Result<Vec<bool>, String> {
         let (known, ranges) = (self.known.clone(), self.ranges.clone());
         self.block(stmts)?;
@@ -489,7 +489,7 @@ fn of_integers(op: IntOp, a: (i64, i64), b: (i64, i64)) -> (i64, i64) {
     }
 }
 
-/// Whether a statement is no control, and may stand in an `Each`.
+/// Whether a statement is not control, and may stand in an `Each`.
 fn is_plain(stmt: &Stmt) -> bool {
     match stmt {
         Stmt::Move { .. } | Stmt::Map { .. } | Stmt::Round32 { .. } | Stmt::Int { .. } => true,
@@ -551,7 +551,7 @@ fn injective(axes: &[(Reg, i64, i64)], at: &Index) -> bool {
     true
 }
 
-/// How often each register is set, by the text.
+/// How many statements set each register.
 fn count_sets(stmts: &[Stmt], found: &mut [u32]) -> Result<(), String> {
     for stmt in stmts {
         let mut set = |reg: Reg| -> Result<(), String> {

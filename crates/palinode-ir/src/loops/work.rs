@@ -1,13 +1,13 @@
 //! About how much work a run of a loop form is.
 //!
-//! Input: a loop form. Output: about so many statements that are executed, elements of kernels included; as
-//! many as a number holds where rounds are known only at run time. It is for weighing whether machine code
-//! pays, and nothing else depends on it.
+//! Input: a loop form. Output: about how many statements it executes, elements of kernels included; the
+//! largest number where rounds are known only at run time. It is for weighing whether machine code pays, and
+//! nothing else depends on it.
 
 use super::form::{LoopForm, Operand, Stmt, Taken};
 
 impl LoopForm {
-    /// How many statements a run executes, about; at most `u64::MAX`, which stands for any number.
+    /// About how many statements a run executes; `u64::MAX` stands for any number.
     pub fn work(&self) -> u64 {
         block(&self.body)
     }

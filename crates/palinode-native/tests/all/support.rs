@@ -5,7 +5,7 @@ use palinode_ir::interp::{Code, Datum, Limits, Tensor};
 use palinode_ir::{loops, pal};
 use palinode_native::Native;
 
-/// How a program fared.
+/// What became of a program.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Outcome {
     /// Both give the same bits.

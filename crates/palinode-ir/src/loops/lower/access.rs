@@ -4,12 +4,14 @@
 //! it as it was; otherwise a copy.
 
 use std::rc::Rc;
+use std::sync::Arc;
 
 use palinode_core::rules;
 
 use super::super::form::{Buf, Index, Kind, Operand, Reg, Stmt};
-use super::value::{Along, Arr, Def, Handle, Log, Single, Val, Whole};
-use super::{Lower, Refusal};
+use super::array::Transfer;
+use super::value::{Along, Arr, Def, Handle, Log, Single, Val, Whole, row_major};
+use super::{Lower, Refusal, plain_for};
 use crate::op::{Axis, IntOp};
 use crate::types::Type;
 
@@ -17,20 +19,29 @@ use crate::types::Type;
 struct Reach {
     /// The first index.
     start: Index,
-    /// The step, and how many there are; nothing if the axis disappears.
+    /// The step, and how many indices there are; `None` if the axis disappears.
     steps: Option<(i64, usize)>,
 }
 
-/// An access, axis by axis; a list of indices is what a loop goes through.
+/// A range of indices along an axis.
+struct Range {
+    start: Whole,
+    count: usize,
+    step: i64,
+    /// From the first index to the last.
+    reach: i64,
+}
+
+/// An access, axis by axis; loops go through the lists of indices.
 struct Region {
     reached: Vec<Reach>,
-    /// The axes with lists, the indices in them, and the registers in which an index is inside of the loops.
+    /// The axes with lists, the lists, and the registers that hold an index inside of the loops.
     lists: Vec<(usize, Arr, Reg)>,
 }
 
 impl Lower<'_> {
-    /// An access with operands that are known to be inside, or are checked here; nothing if it fails for
-    /// sure.
+    /// An access with operands that are known to be inside, or are checked here; `None` if it is certain to
+    /// fail.
     fn region(
         &mut self,
         places: &[Axis],
@@ -42,28 +53,21 @@ impl Lower<'_> {
         for (axis, (place, &length)) in places.iter().zip(shape).enumerate() {
             let (mine, others) = rest.split_at(place.operands());
             rest = others;
-            let whole = |at: usize| match &mine[at] {
-                Val::Single(Single::Whole(whole)) => whole.clone(),
-                _ => unreachable!("typing: an integer"),
-            };
             let reach = match place {
                 Axis::All => Reach { start: Index::constant(0), steps: Some((1, length)) },
                 Axis::At => {
-                    let Some(start) = self.within(&whole(0), 0, length) else { return Ok(None) };
+                    let Some(start) = self.within(&whole(&mine[0]), 0, length) else { return Ok(None) };
                     Reach { start, steps: None }
                 }
                 Axis::Range => {
-                    let (start, count, step) = (whole(0), whole(1), whole(2));
-                    let (Some(count), Some(step)) = (count.index.known(), step.index.known()) else {
-                        return self.refuse("a range whose length or step depends on numbers");
+                    let Some(Range { start, count, step, reach }) = self.index_range(mine)? else {
+                        return Ok(None);
                     };
-                    let Ok(count) = usize::try_from(count) else { return Ok(None) };
-                    let mut first = Index::constant(0);
-                    if count > 0 {
-                        let Some(reach) = (count as i64 - 1).checked_mul(step) else { return Ok(None) };
-                        let Some(start) = self.within(&start, reach, length) else { return Ok(None) };
-                        first = start;
-                    }
+                    let first = match count {
+                        0 => Some(Index::constant(0)),
+                        _ => self.within(&start, reach, length),
+                    };
+                    let Some(first) = first else { return Ok(None) };
                     Reach { start: first, steps: Some((step, count)) }
                 }
                 Axis::List => {
@@ -80,10 +84,21 @@ impl Lower<'_> {
         Ok(Some(region))
     }
 
-    /// An index that is inside, and so is what `reach` is away from it: as it is, if that is certain, else
-    /// checked when the program runs; nothing if it cannot be.
+    /// The range that operands describe; `None` if its length is negative or its reach overflows.
+    fn index_range(&self, operands: &[Val]) -> Result<Option<Range>, Refusal> {
+        let (start, count, step) = (whole(&operands[0]), whole(&operands[1]), whole(&operands[2]));
+        let (Some(count), Some(step)) = (count.index.known(), step.index.known()) else {
+            return self.refuse("a range whose length or step depends on numbers");
+        };
+        let Ok(count) = usize::try_from(count) else { return Ok(None) };
+        let reach = (count as i64 - 1).max(0).checked_mul(step);
+        Ok(reach.map(|reach| Range { start, count, step, reach }))
+    }
+
+    /// An index that is inside of an axis together with the one `reach` further on: unchanged if that is
+    /// certain, otherwise checked when the program runs; `None` if it cannot be.
     fn within(&mut self, at: &Whole, reach: i64, length: usize) -> Option<Index> {
-        // Both ends are inside if the lower one is, of what is shorter by the reach.
+        // Both ends are inside if the lower one is inside of an axis that is shorter by the reach.
         let length = (length as i64).checked_sub(i64::try_from(reach.unsigned_abs()).ok()?)?;
         let below = reach.min(0);
         let low = self.integer(IntOp::Add, at, &Whole::known(below));
@@ -103,20 +118,17 @@ impl Lower<'_> {
         inside.offset(-below)
     }
 
-    /// The elements that the axes name; nothing if that fails for sure.
+    /// The elements that the axes name; `None` if that is certain to fail.
     pub(super) fn read(&mut self, places: &[Axis], args: Vec<Val>) -> Result<Option<Val>, Refusal> {
         let mut args = args;
-        if let (Val::Log(log), [Axis::At]) = (&args[0], places)
+        if let Val::Log(log) = &args[0]
             && log.length.index.known().is_none()
         {
-            let log = log.clone();
-            return self.read_log(&log, &args[1]).map(Some);
-        }
-        if let (Val::Log(log), [Axis::Range]) = (&args[0], places)
-            && log.length.index.known().is_none()
-        {
-            let log = log.clone();
-            return self.read_log_range(&log, &args[1..]);
+            match places {
+                [Axis::At] => return self.read_log(log, &args[1]).map(Some),
+                [Axis::Range] => return self.read_log_range(log, &args[1..]),
+                _ => {}
+            }
         }
         let array = self.array_of(&args[0])?;
         args[0] = Val::Single(Single::Whole(Whole::known(0)));
@@ -132,29 +144,20 @@ impl Lower<'_> {
 
     /// Reads an element of a log.
     fn read_log(&mut self, log: &Log, at: &Val) -> Result<Val, Refusal> {
-        let Val::Single(Single::Whole(at)) = at else { unreachable!("typing: an integer") };
-        let a = self.whole(at);
+        let at = whole(at);
+        let a = self.whole(&at);
         let length = self.whole(&log.length);
         self.emit(Stmt::Within { a, length });
         let to = self.register(Kind::of(log.elem));
-        self.emit(Stmt::Load { to, buf: log.handle.buf, at: at.index.clone() });
+        self.emit(Stmt::Load { to, buf: log.handle.buf, at: at.index });
         Ok(Val::Single(self.single(to)))
     }
 
     /// A range of a log, as a view.
     fn read_log_range(&mut self, log: &Log, operands: &[Val]) -> Result<Option<Val>, Refusal> {
-        let whole = |at: usize| match &operands[at] {
-            Val::Single(Single::Whole(whole)) => whole.clone(),
-            _ => unreachable!("typing: an integer"),
-        };
-        let (start, count, step) = (whole(0), whole(1), whole(2));
-        let (Some(count), Some(step)) = (count.index.known(), step.index.known()) else {
-            return self.refuse("a range whose length or step depends on numbers");
-        };
-        let Ok(count) = usize::try_from(count) else { return Ok(None) };
+        let Some(Range { start, count, step, reach }) = self.index_range(operands)? else { return Ok(None) };
         let mut first = Index::constant(0);
         if count > 0 {
-            let Some(reach) = (count as i64 - 1).checked_mul(step) else { return Ok(None) };
             let length = self.whole(&log.length);
             let last = self.integer(IntOp::Add, &start, &Whole::known(reach));
             for end in [&start, &last] {
@@ -225,30 +228,22 @@ impl Lower<'_> {
         let shape = Rc::clone(&part.shape);
         let handle = self.allocate(array.kind(), shape.iter().product());
         let made = Arr::whole(array.elem, Rc::clone(&shape), Rc::clone(&handle));
-        let Def::Stored { strides, .. } = &made.def else { unreachable!("made so") };
-        self.through(region, &part, handle.buf, &Index::constant(0), strides, &array.shape, false)?;
+        let (first, strides) = (&Index::constant(0), &row_major(&shape)[..]);
+        let transfer = Transfer { array: &part, buf: handle.buf, first, strides, adds: false };
+        self.through(region, transfer, &array.shape)?;
         Ok(Val::Array(made))
     }
 
-    /// Runs through the lists of a region; inside, everything that an element of each list names goes from a
-    /// part to a place. Along axes of lists, strides of the part and the place are those of the lists.
-    #[allow(clippy::too_many_arguments)] // a region, a source and a target
-    fn through(
-        &mut self,
-        region: Region,
-        part: &Arr,
-        buf: Buf,
-        first: &Index,
-        strides: &[i64],
-        lengths: &[usize],
-        adds: bool,
-    ) -> Result<(), Refusal> {
+    /// Runs through the lists of a region; inside, everything that an element of each list names is
+    /// transferred. Along the axes of lists, the strides on both sides are those of the lists.
+    fn through(&mut self, region: Region, transfer: Transfer<'_>, lengths: &[usize]) -> Result<(), Refusal> {
         let stays: Vec<usize> =
             (0..region.reached.len()).filter(|&axis| region.reached[axis].steps.is_some()).collect();
         let of_result = |axis: usize| stays.iter().position(|&own| own == axis).expect("a list stays");
-        let (mut part, mut at, mut strides) = (part.clone(), first.clone(), strides.to_vec());
+        let (mut part, mut at, mut strides) =
+            (transfer.array.clone(), transfer.first.clone(), transfer.strides.to_vec());
         let mut loops = Vec::new();
-        // From the last list on, so that the numbers of the axes before stay.
+        // From the last list to the first, so that the numbers of earlier axes stay valid.
         let mut lists = region.lists;
         lists.sort_by_key(|&(axis, ..)| core::cmp::Reverse(axis));
         for (axis, list, reg) in lists {
@@ -276,26 +271,21 @@ impl Lower<'_> {
             };
             loops.push((number, count, list, reg, lengths[axis]));
         }
-        self.blocks.push(Vec::new());
-        if part.elements() > 0 {
-            self.write_all(buf, &at, &strides, &part, adds)?;
-        }
-        let mut stmts = self.blocks.pop().expect("just pushed");
+        let innermost = Transfer { array: &part, first: &at, strides: &strides, ..transfer };
+        let mut stmts = self.in_block(|lower| lower.write_all(innermost))?;
         for (number, count, list, reg, length) in loops {
-            self.blocks.push(Vec::new());
-            let named = self.element_at_index(&list, number)?;
-            self.emit(Stmt::Move { to: reg, from: named });
-            self.emit(Stmt::Within { a: Operand::Reg(reg), length: Operand::Int(length as i64) });
-            let mut body = self.blocks.pop().expect("just pushed");
-            body.append(&mut stmts);
-            let rounds = Operand::Int(count as i64);
-            stmts = vec![Stmt::For { counter: number, rounds, descending: false, counts: false, body }];
+            let body = self.in_block(|lower| {
+                lower.move_named(&list, number, reg, length)?;
+                lower.emit_all(stmts);
+                Ok(())
+            })?;
+            stmts = vec![plain_for(number, count as i64, body)];
         }
-        self.blocks.last_mut().expect("a block is being written").append(&mut stmts);
+        self.emit_all(stmts);
         Ok(())
     }
 
-    /// Stops unless a list names places of an axis, none of them twice.
+    /// Stops unless a list names places of an axis, each only once.
     fn distinct(&mut self, list: &Arr, length: usize) -> Result<(), Refusal> {
         let count = list.elements();
         if count < 2 {
@@ -310,20 +300,26 @@ impl Lower<'_> {
         let none = Stmt::Store { buf: marks.buf, at: Index::reg(clear), from: Operand::Bool(false) };
         self.emit(Stmt::Each { axes: vec![(clear, 0, length as i64)], body: vec![none] });
         let number = self.counter(0, count as i64 - 1);
-        self.blocks.push(Vec::new());
-        let named = self.element_at_index(list, number)?;
-        let place = self.counter(0, length as i64 - 1);
-        self.emit(Stmt::Move { to: place, from: named });
-        self.emit(Stmt::Within { a: Operand::Reg(place), length: Operand::Int(length as i64) });
-        let (old, is_new) = (self.register(Kind::Bool), self.register(Kind::Bool));
-        let at = Index::reg(place);
-        self.emit(Stmt::Load { to: old, buf: marks.buf, at: at.clone() });
-        self.emit(Stmt::Not { to: is_new, a: Operand::Reg(old) });
-        self.emit(Stmt::Holds { a: Operand::Reg(is_new) });
-        self.emit(Stmt::Store { buf: marks.buf, at, from: Operand::Bool(true) });
-        let body = self.blocks.pop().expect("just pushed");
-        let rounds = Operand::Int(count as i64);
-        self.emit(Stmt::For { counter: number, rounds, descending: false, counts: false, body });
+        let body = self.in_block(|lower| {
+            let place = lower.counter(0, length as i64 - 1);
+            lower.move_named(list, number, place, length)?;
+            let (old, is_new) = (lower.register(Kind::Bool), lower.register(Kind::Bool));
+            let at = Index::reg(place);
+            lower.emit(Stmt::Load { to: old, buf: marks.buf, at: at.clone() });
+            lower.emit(Stmt::Not { to: is_new, a: Operand::Reg(old) });
+            lower.emit(Stmt::Holds { a: Operand::Reg(is_new) });
+            lower.emit(Stmt::Store { buf: marks.buf, at, from: Operand::Bool(true) });
+            Ok(())
+        })?;
+        self.emit(plain_for(number, count as i64, body));
+        Ok(())
+    }
+
+    /// Moves the index that a list has at a number to a register, and stops unless it is inside of its axis.
+    fn move_named(&mut self, list: &Arr, number: Reg, to: Reg, length: usize) -> Result<(), Refusal> {
+        let from = self.element_at_index(list, number)?;
+        self.emit(Stmt::Move { to, from });
+        self.emit(Stmt::Within { a: Operand::Reg(to), length: Operand::Int(length as i64) });
         Ok(())
     }
 
@@ -336,7 +332,7 @@ impl Lower<'_> {
         Ok(self.operand(&single))
     }
 
-    /// An array with `x` in some places, or added there; nothing if that fails for sure.
+    /// An array with `x` in some places, or added there; `None` if that is certain to fail.
     pub(super) fn update(
         &mut self,
         places: &[Axis],
@@ -378,20 +374,21 @@ impl Lower<'_> {
         let overlaps = matches!(&base.def, Def::Stored { handle, .. } if x.reads(handle.buf));
         let in_memory = matches!(x.def, Def::Stored { .. } | Def::Filled(_));
         let x = if overlaps || (!region.lists.is_empty() && !in_memory) { self.copied(x, None)? } else { x };
-        let (base, handle) = self.changeable(base)?;
+        let (base, handle) = self.changeable(base, None)?;
         let Def::Stored { first, strides, .. } = &base.def else { unreachable!("made so") };
         let (first, own) = self.shifted(first, strides, &region)?;
+        let transfer = Transfer { array: &x, buf: handle.buf, first: &first, strides: &own, adds };
         if !region.lists.is_empty() {
             // The stride along the axis of a list is that of `x` only: the place is in the register of the
             // list.
-            self.through(region, &x, handle.buf, &first, &own, &base.shape, adds)?;
+            self.through(region, transfer, &base.shape)?;
         } else if shape.is_empty() {
             self.change_element(handle.buf, first, &x, ty, adds);
         } else if adds && region.reached.iter().any(|reach| matches!(reach.steps, Some((0, n)) if n > 1)) {
-            // Everything is added to one place, in order: no loop of any order.
+            // Everything is added to one place, so the order matters.
             return self.refuse("adding to one place again and again by a range without a step");
         } else {
-            self.write_all(handle.buf, &first, &own, &x, adds)?;
+            self.write_all(transfer)?;
         }
         Ok(Some(Val::Array(base)))
     }
@@ -411,7 +408,11 @@ impl Lower<'_> {
     }
 
     /// The array in memory that may be changed: its own, or a copy.
-    pub(super) fn changeable(&mut self, base: Arr) -> Result<(Arr, Rc<Handle>), Refusal> {
+    pub(super) fn changeable(
+        &mut self,
+        base: Arr,
+        name: Option<Arc<str>>,
+    ) -> Result<(Arr, Rc<Handle>), Refusal> {
         if let Some(handle) = self.owned(&base) {
             self.settle(handle.buf)?;
             drop(handle);
@@ -422,15 +423,29 @@ impl Lower<'_> {
                 return Ok((base, handle));
             }
         }
-        let copied = self.copied(base, None)?;
+        self.copied_apart(base, name)
+    }
+
+    /// The elements in fresh memory, and its handle.
+    pub(super) fn copied_apart(
+        &mut self,
+        array: Arr,
+        name: Option<Arc<str>>,
+    ) -> Result<(Arr, Rc<Handle>), Refusal> {
+        let copied = self.copied(array, name)?;
         let handle = Rc::clone(copied.contiguous().expect("it was stored so").0);
         Ok((copied, handle))
     }
 
-    /// The memory of an array that is all of what is in it.
+    /// The memory of an array that fills it.
     pub(super) fn owned(&self, array: &Arr) -> Option<Rc<Handle>> {
         let (handle, first) = array.contiguous()?;
         let length = self.form.buffers[handle.buf.index()].length;
         (first.known() == Some(0) && length == array.elements() as u64).then(|| Rc::clone(handle))
     }
+}
+
+fn whole(operand: &Val) -> Whole {
+    let Val::Single(Single::Whole(whole)) = operand else { unreachable!("typing: an integer") };
+    whole.clone()
 }

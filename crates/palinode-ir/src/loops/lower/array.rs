@@ -2,8 +2,8 @@
 //!
 //! A loop computes all elements of one formula. Where a formula contains concatenations, its box of indices
 //! is split until each part meets one of their parts only. Functions that no machine has an instruction for
-//! (`exp`, `tanh`) are done apart: their arguments go to a short buffer, a kernel goes over it, and the loop
-//! reads it.
+//! (`exp`, `tanh`) are computed separately: their arguments go to a short buffer, a kernel goes over it, and
+//! the loop reads it.
 
 use std::rc::Rc;
 
@@ -11,7 +11,7 @@ use palinode_core::rules;
 
 use super::super::form::{Buf, Index, Kind, Operand, Place, Reg, Role, Stmt, Way};
 use super::value::{Along, Arr, Def, Handle, Map, Single, Val, Whole, row_major};
-use super::{Lower, Refusal};
+use super::{Lower, Refusal, plain_for};
 use crate::fast::FastMap;
 use crate::op::Op;
 use crate::types::{Elem, Type};
@@ -25,11 +25,22 @@ const BLOCK: i64 = 512;
 /// From this length on an axis is worth a kernel.
 const LONG: i64 = 8;
 
+/// An array on its way into a buffer: the element at the indices `i` is stored, or added, at
+/// `first + sum of strides[j] * i[j]`. No place comes twice.
+#[derive(Clone, Copy)]
+pub(super) struct Transfer<'a> {
+    pub(super) array: &'a Arr,
+    pub(super) buf: Buf,
+    pub(super) first: &'a Index,
+    pub(super) strides: &'a [i64],
+    pub(super) adds: bool,
+}
+
 /// A box of indices: for each axis the first, and one past the last.
 type Region = Vec<(i64, i64)>;
 
-/// A part of a box of which the elements are made together: of an axis so many indices, of those behind it
-/// all, of those before it one.
+/// A part of a box whose elements are computed together: some indices of one axis, all of the axes after it,
+/// one of the axes before it.
 struct Tile<'a> {
     /// The indices along the axes before.
     idx: &'a [Index],
@@ -49,7 +60,7 @@ impl Tile<'_> {
 /// Where a box must be split: the axis, and the first index of the second part.
 struct Split(usize, i64);
 
-/// Elements while they are computed.
+/// Why elements could not be written: their box must be split, or they have no loop form.
 enum Failed {
     Split(Split),
     Refused(Refusal),
@@ -66,11 +77,11 @@ struct Body {
     /// The indices of its element, and the box in which they run.
     idx: Vec<Index>,
     region: Region,
-    /// The number of its element in the tile, if functions are done apart.
+    /// The number of its element in the tile, if functions are computed separately.
     number: Option<Index>,
     /// What has been loaded.
     loaded: FastMap<(Buf, Index), Operand>,
-    /// What formulas inside gave.
+    /// What the formulas inside have given.
     done: FastMap<(*const Map, Vec<Index>), Single>,
     /// Where results of functions wait, by formula: at the number in the tile.
     scratch: Scratch,
@@ -140,22 +151,15 @@ impl Lower<'_> {
     pub(super) fn place_of(&mut self, val: &Val) -> Result<Place, Refusal> {
         let array = self.array_of(val)?;
         let shape = array.shape.to_vec();
-        if let Some((handle, first)) = array.contiguous()
-            && self.stays_in_place(handle)
-        {
-            // Some value or formula has the handle, and keeps the memory.
-            let place = Place { buf: handle.buf, at: first.clone(), shape };
-            self.hold(handle);
-            return Ok(place);
-        }
-        let stored = self.copied(array, None)?;
+        let stays = array.contiguous().is_some_and(|(handle, _)| self.stays_in_place(handle));
+        let stored = if stays { array } else { self.copied(array, None)? };
         let (handle, first) = stored.contiguous().expect("it was stored so");
         let place = Place { buf: handle.buf, at: first.clone(), shape };
         self.hold(handle);
         Ok(place)
     }
 
-    /// Whether memory may be pointed to: how long what grows is, only its loads and stores ask.
+    /// Whether memory may be pointed to: only loads and stores check how long a growing buffer is.
     pub(super) fn stays_in_place(&self, handle: &Handle) -> bool {
         self.form.buffers[handle.buf.index()].role != Role::Growing
     }
@@ -188,49 +192,31 @@ impl Lower<'_> {
     /// Computes all elements into this place, whose memory none of them reads.
     pub(super) fn fill(&mut self, to: &Place, array: &Arr) -> Result<(), Refusal> {
         let strides = row_major(&to.shape);
-        self.write_all(to.buf, &to.at, &strides, array, false)
+        self.write_all(Transfer { array, buf: to.buf, first: &to.at, strides: &strides, adds: false })
     }
 
-    /// Stores, or adds, every element of an array at the place that strides give it. No place comes twice.
-    pub(super) fn write_all(
-        &mut self,
-        buf: Buf,
-        first: &Index,
-        strides: &[i64],
-        array: &Arr,
-        adds: bool,
-    ) -> Result<(), Refusal> {
+    /// Stores, or adds, every element.
+    pub(super) fn write_all(&mut self, transfer: Transfer<'_>) -> Result<(), Refusal> {
+        let Transfer { array, strides, .. } = transfer;
         if array.elements() == 0 {
             return Ok(());
         }
         // Rows of what is in one piece everywhere are one long row.
         if array.shape.len() > 1 && *strides == *row_major(&array.shape) && is_flat(array) {
-            return self.write_boxes(buf, first, &[1], &flattened(array), adds);
+            return self.write_boxes(Transfer { array: &flattened(array), strides: &[1], ..transfer });
         }
-        self.write_boxes(buf, first, strides, array, adds)
+        self.write_boxes(transfer)
     }
 
-    fn write_boxes(
-        &mut self,
-        buf: Buf,
-        first: &Index,
-        strides: &[i64],
-        array: &Arr,
-        adds: bool,
-    ) -> Result<(), Refusal> {
+    fn write_boxes(&mut self, transfer: Transfer<'_>) -> Result<(), Refusal> {
+        let array = transfer.array;
         let whole: Region = array.shape.iter().map(|&n| (0, n as i64)).collect();
         let mut boxes = vec![whole];
         while let Some(region) = boxes.pop() {
-            let depth = self.blocks.len();
-            self.blocks.push(Vec::new());
-            match self.write_box(buf, first, strides, array, adds, &region) {
-                Ok(()) => {
-                    let stmts = self.blocks.pop().expect("just pushed");
-                    self.blocks.last_mut().expect("a block is being written").extend(stmts);
-                }
+            match self.in_block(|lower| lower.write_box(transfer, &region)) {
+                Ok(stmts) => self.emit_all(stmts),
                 Err(Failed::Refused(refusal)) => return Err(refusal),
                 Err(Failed::Split(Split(axis, at))) => {
-                    self.blocks.truncate(depth);
                     let (mut low, mut high) = (region.clone(), region);
                     low[axis].1 = at;
                     high[axis].0 = at;
@@ -243,27 +229,17 @@ impl Lower<'_> {
     }
 
     /// The loops for one box.
-    fn write_box(
-        &mut self,
-        buf: Buf,
-        first: &Index,
-        strides: &[i64],
-        array: &Arr,
-        adds: bool,
-        region: &Region,
-    ) -> Result<(), Failed> {
+    fn write_box(&mut self, transfer: Transfer<'_>, region: &Region) -> Result<(), Failed> {
         let mut functions = Vec::new();
-        find_functions(array, &mut functions);
+        find_functions(transfer.array, &mut functions);
         let lengths: Vec<i64> = region.iter().map(|&(from, to)| to - from).collect();
         if functions.is_empty() || lengths.iter().product::<i64>() < LONG {
             let counters: Vec<Reg> = region.iter().map(|&(from, to)| self.counter(from, to - 1)).collect();
             let idx = counters.iter().map(|&counter| Index::reg(counter)).collect();
             let mut body = Body::new(idx, region.clone(), None, Scratch::default());
-            self.blocks.push(Vec::new());
-            self.element(buf, first, strides, array, adds, &mut body)?;
-            let stmts = self.blocks.pop().expect("just pushed");
+            let body = self.in_block(|lower| lower.element(transfer, &mut body))?;
             let axes = counters.into_iter().zip(region).map(|(reg, &(from, to))| (reg, from, to)).collect();
-            self.emit(Stmt::Each { axes, body: stmts });
+            self.emit(Stmt::Each { axes, body });
             return Ok(());
         }
         // As many of the last axes as are short stay whole, the one before them is cut into blocks, and the
@@ -294,55 +270,39 @@ impl Lower<'_> {
                 lengths: core::iter::once(length).chain(rest.map(|&(from, to)| to - from)).collect(),
             }
         };
-        self.blocks.push(Vec::new());
         let blocks = (to - from) / block;
-        let mut done = from;
-        if blocks > 1 {
-            done = from + blocks * block;
-            let number = self.counter(0, blocks - 1);
-            let start = Index { constant: from, terms: vec![(number, block)] };
-            self.blocks.push(Vec::new());
-            let tile = tile(start, (from, done), block);
-            self.tile(buf, first, strides, array, adds, &tile, &functions)?;
-            let body = self.blocks.pop().expect("just pushed");
-            self.emit_for(number, blocks, body);
-        }
-        if done < to {
-            let tile = tile(Index::constant(done), (done, to), to - done);
-            self.tile(buf, first, strides, array, adds, &tile, &functions)?;
-        }
-        let mut stmts = self.blocks.pop().expect("just pushed");
+        let mut stmts = self.in_block(|lower| {
+            let mut done = from;
+            if blocks > 1 {
+                done = from + blocks * block;
+                let number = lower.counter(0, blocks - 1);
+                let start = Index { constant: from, terms: vec![(number, block)] };
+                let tile = tile(start, (from, done), block);
+                let body = lower.in_block(|lower| lower.tile(transfer, &tile, &functions))?;
+                lower.emit(plain_for(number, blocks, body));
+            }
+            if done < to {
+                let tile = tile(Index::constant(done), (done, to), to - done);
+                lower.tile(transfer, &tile, &functions)?;
+            }
+            Ok::<(), Failed>(())
+        })?;
         for (&counter, &(from, to)) in counters.iter().zip(outer).rev() {
-            let (rounds, body) = (Operand::Int(to - from), stmts);
-            stmts = vec![Stmt::For { counter, rounds, descending: false, counts: false, body }];
+            stmts = vec![plain_for(counter, to - from, stmts)];
         }
-        self.blocks.last_mut().expect("a block is being written").extend(stmts);
+        self.emit_all(stmts);
         Ok(())
     }
 
-    fn emit_for(&mut self, counter: Reg, rounds: i64, body: Vec<Stmt>) {
-        let rounds = Operand::Int(rounds);
-        self.emit(Stmt::For { counter, rounds, descending: false, counts: false, body });
-    }
-
-    /// A tile in which functions occur: each of them apart, innermost first.
-    #[allow(clippy::too_many_arguments)] // a place, a formula and a tile
-    fn tile(
-        &mut self,
-        buf: Buf,
-        first: &Index,
-        strides: &[i64],
-        array: &Arr,
-        adds: bool,
-        tile: &Tile<'_>,
-        functions: &[Rc<Map>],
-    ) -> Result<(), Failed> {
+    /// A tile in which functions occur: each is computed separately, innermost first.
+    fn tile(&mut self, transfer: Transfer<'_>, tile: &Tile<'_>, functions: &[Rc<Map>]) -> Result<(), Failed> {
+        let Transfer { array, buf, first, strides, adds } = transfer;
         let mut scratch = Scratch::default();
         let mut kept = Vec::new();
-        // A function of everything is done where its values go.
+        // A function of the whole formula is computed where its values go.
         let last = match (&array.def, functions.last()) {
             (Def::Map(map), Some(last)) if Rc::ptr_eq(map, last) => {
-                // A kernel goes where it is known to stay inside.
+                // A kernel runs only where it is known to stay inside.
                 let is_known =
                     first.known().is_some() && self.form.buffers[buf.index()].role == Role::Workspace;
                 let are_together = row_major_of(&tile.lengths)
@@ -357,10 +317,7 @@ impl Lower<'_> {
             let Op::Map(rule) = map.op else { unreachable!("functions are rows") };
             let is_last = last && number + 1 == functions.len();
             let (axes, mut body) = self.begin_tile(tile, scratch.clone());
-            self.blocks.push(Vec::new());
             let idx = body.idx.clone();
-            let argument = self.arg(&map.args[0], &idx, &mut body)?;
-            let from = self.operand(&argument);
             let (home, at, begin) = if is_last {
                 let begin: Vec<Index> = tile.idx.iter().chain(&tile.starts).cloned().collect();
                 (buf, self.address(first, strides, &idx)?, self.address(first, strides, &begin)?)
@@ -370,8 +327,12 @@ impl Lower<'_> {
                 kept.push(handle);
                 (home, body.number.clone().expect("an element of a tile"), Index::constant(0))
             };
-            self.emit(Stmt::Store { buf: home, at, from });
-            let stmts = self.blocks.pop().expect("just pushed");
+            let stmts = self.in_block(|lower| {
+                let argument = lower.arg(&map.args[0], &idx, &mut body)?;
+                let from = lower.operand(&argument);
+                lower.emit(Stmt::Store { buf: home, at, from });
+                Ok::<(), Failed>(())
+            })?;
             self.emit(Stmt::Each { axes, body: stmts });
             let place = Place { buf: home, at: begin, shape: vec![tile.elements() as usize] };
             self.emit(Stmt::Function { rule, place: place.clone() });
@@ -384,10 +345,8 @@ impl Lower<'_> {
             scratch.insert(Rc::as_ptr(map), home);
         }
         let (axes, mut body) = self.begin_tile(tile, scratch);
-        self.blocks.push(Vec::new());
-        self.element(buf, first, strides, array, adds, &mut body)?;
-        let stmts = self.blocks.pop().expect("just pushed");
-        self.emit(Stmt::Each { axes, body: stmts });
+        let body = self.in_block(|lower| lower.element(transfer, &mut body))?;
+        self.emit(Stmt::Each { axes, body });
         Ok(())
     }
 
@@ -409,15 +368,8 @@ impl Lower<'_> {
     }
 
     /// Stores, or adds, one element.
-    fn element(
-        &mut self,
-        buf: Buf,
-        first: &Index,
-        strides: &[i64],
-        array: &Arr,
-        adds: bool,
-        body: &mut Body,
-    ) -> Result<(), Failed> {
+    fn element(&mut self, transfer: Transfer<'_>, body: &mut Body) -> Result<(), Failed> {
+        let Transfer { array, buf, first, strides, adds } = transfer;
         let idx = body.idx.clone();
         let at = self.address(first, strides, &idx)?;
         let mut element = self.at(array, &idx, body)?;
@@ -538,7 +490,7 @@ impl Lower<'_> {
     }
 
     /// Which part of a concatenation an index meets, and what is before it; or where to split the box so that
-    /// it is one.
+    /// it meets only one.
     fn part(
         &mut self,
         axis: usize,
@@ -577,7 +529,7 @@ impl Lower<'_> {
         }
     }
 
-    /// Computes what values that still need a buffer take from it, before it is changed.
+    /// Before a buffer is changed, computes the values that still read it.
     pub(super) fn settle(&mut self, buf: Buf) -> Result<(), Refusal> {
         if matches!(self.form.buffers[buf.index()].role, Role::Input(_)) {
             return Ok(());
@@ -609,7 +561,7 @@ impl Lower<'_> {
         Ok(())
     }
 
-    /// Whether this may be changed in place by someone who needs it no more.
+    /// Whether memory may be changed in place by its last user.
     pub(super) fn may_change(&self, handle: &Rc<Handle>) -> bool {
         let role = self.form.buffers[handle.buf.index()].role;
         !matches!(role, Role::Input(_)) && self.is_unique(handle)
@@ -621,7 +573,7 @@ impl Body {
         Body { idx, region, number, loaded: FastMap::default(), done: FastMap::default(), scratch }
     }
 
-    /// An index as `start + step *` that along an axis of the box.
+    /// An index as `start + step * i`, where `i` is the index along an axis of the box.
     fn along(&self, index: &Index) -> Option<(i64, Option<(usize, i64)>)> {
         if let Some(n) = index.known() {
             return Some((n, None));
@@ -703,7 +655,7 @@ fn find_functions(array: &Arr, found: &mut Vec<Rc<Map>>) {
             }
         }
         Def::Stored { .. } | Def::Filled(_) | Def::Iota => {}
-        // What is computed there is at other indices: it is called for each element.
+        // What is computed there is at other indices: the function is called for each element.
         Def::Moved { .. } => {}
         Def::Concat { .. } => {}
     }

@@ -14,7 +14,7 @@ use super::{ANY, Lower, Refusal};
 use crate::liveness::{BlockMarks, InstMarks};
 use crate::program::{Block, Inst, Value};
 
-/// For so many rounds at most there is memory for all, though there may be fewer.
+/// Up to so many possible rounds, there is memory for all of them, though there may be fewer.
 const FEW: i64 = 1 << 16;
 
 /// What is carried from round to round.
@@ -69,7 +69,7 @@ impl<'p> Lower<'p> {
         self.define_all(inst, finals)
     }
 
-    /// A log after a loop; in the body its length is where the round says it is, if all rounds are alike.
+    /// A log after a loop. If all rounds add as many elements, its length in the body follows from the round.
     #[allow(clippy::too_many_arguments)] // a log and a loop
     fn log_after(
         &mut self,
@@ -93,7 +93,7 @@ impl<'p> Lower<'p> {
         };
         let exact = each.and_then(|each| {
             let start = log.length.index.plus(&done?, each)?;
-            // Less than no rounds are none.
+            // A negative number of rounds counts as none.
             let total =
                 if rounds.least >= 0 { sum(&log.length, &multiple(rounds, each)?, 1)? } else { return None };
             Some((start, total))
@@ -116,17 +116,12 @@ impl<'p> Lower<'p> {
         let length = Whole { least: length.least.max(0), most: length.most.min(most), ..length };
         let log = Log { length, grown: log.grown.saturating_add(grown), ..log };
         if self.form.buffers[log.handle.buf.index()].role == Role::Workspace {
-            if log.length.most >= LONG && each != Some(0) && !self.is_inside(&log) {
+            if log.length.most >= LONG && each != Some(0) && !log.is_carried {
                 return self.refuse("a log of which the length is not bounded");
             }
-            self.make_room(&log.handle, &log.length.clone());
+            self.reserve(&log.handle, &log.length.clone());
         }
         Ok(self.settled_log(log))
-    }
-
-    /// Whether a log is still inside of a loop that it is pushed to in: then its length is not bounded yet.
-    fn is_inside(&self, log: &Log) -> bool {
-        !log.length.index.terms.is_empty()
     }
 
     pub(super) fn while_loop(&mut self, inst: &'p Inst, marks: &InstMarks) -> Result<(), Refusal> {
@@ -197,6 +192,7 @@ impl<'p> Lower<'p> {
         let mut carried = Vec::with_capacity(args.len());
         for (&param, arg) in params.iter().zip(args) {
             let ty = self.ty(param);
+            let pushes = if ty.rank == 1 { self.pushes(body, param) } else { Pushes::None };
             carried.push(match arg {
                 Val::Single(single) => {
                     let reg = self.register(Kind::of(ty.elem));
@@ -204,8 +200,8 @@ impl<'p> Lower<'p> {
                     self.emit(Stmt::Move { to: reg, from });
                     Carried::Single(reg)
                 }
-                arg if ty.rank == 1 && self.pushes(body, param) != Pushes::None => {
-                    let grows = grows || self.pushes(body, param) == Pushes::Unbounded;
+                arg if pushes != Pushes::None => {
+                    let grows = grows || pushes == Pushes::Unbounded;
                     let log = self.log_of(arg, ty.elem, grows)?;
                     let length = self.counter(0, LONG);
                     self.save(&log.handle, 1);
@@ -214,26 +210,12 @@ impl<'p> Lower<'p> {
                 arg => {
                     let array = self.array_of(&arg)?;
                     drop(arg);
-                    let mut own = None;
-                    if let Some(handle) = self.owned(&array) {
-                        let buf = handle.buf;
-                        drop(handle);
-                        self.settle(buf)?;
-                        if let Some((handle, _)) = array.contiguous()
-                            && self.may_change(handle)
-                            && self.is_workspace(handle)
-                        {
-                            own = Some(Rc::clone(handle));
-                        }
+                    let name = self.frame().function.name_of(param).cloned();
+                    let (mut arr, mut handle) = self.changeable(array, name.clone())?;
+                    // Only memory of the workspace is exchanged.
+                    if !self.is_workspace(&handle) {
+                        (arr, handle) = self.copied_apart(arr, name)?;
                     }
-                    let (arr, handle) = match own {
-                        Some(handle) => (array, handle),
-                        None => {
-                            let arr = self.copied(array, self.frame().function.name_of(param).cloned())?;
-                            let handle = Rc::clone(arr.contiguous().expect("it was stored so").0);
-                            (arr, handle)
-                        }
-                    };
                     self.save(&handle, 2);
                     Carried::Array { arr, handle }
                 }
@@ -242,7 +224,7 @@ impl<'p> Lower<'p> {
         Ok(carried)
     }
 
-    /// A handle is held so many times by who does not need what is in the memory.
+    /// Notes that so many copies of a handle are held without need of what is in the memory.
     fn save(&mut self, handle: &Rc<Handle>, times: usize) {
         *self.saved.entry(Rc::as_ptr(handle)).or_default() += times;
     }
@@ -255,7 +237,8 @@ impl<'p> Lower<'p> {
         }
     }
 
-    /// What a round finds. A buffer is needed by the carried value, not by who keeps it here.
+    /// What a round finds. A buffer is needed by the carried value, not by the [`Carried`] that keeps it
+    /// here.
     pub(super) fn define_carried(&mut self, params: &[Value], carried: &[Carried]) -> Result<(), Refusal> {
         for (&param, carried) in params.iter().zip(carried) {
             let val = match carried {
@@ -263,7 +246,7 @@ impl<'p> Lower<'p> {
                 Carried::Array { arr, .. } => Val::Array(arr.clone()),
                 Carried::Log { log, length } => {
                     let length = Whole { index: Index::reg(*length), least: 0, most: LONG };
-                    Val::Log(Log { length, grown: 0, ..log.clone() })
+                    Val::Log(Log { length, grown: 0, is_carried: true, ..log.clone() })
                 }
             };
             self.define(param, val)?;
@@ -296,7 +279,7 @@ impl<'p> Lower<'p> {
         block.for_each_definition(&mut |value| self.frame_mut().env[value.index()] = None);
     }
 
-    /// Hands the results of a round on. Of logs it gives what they are at its end.
+    /// Hands the results of a round on. Returns the logs as they are at its end.
     pub(super) fn next_round(
         &mut self,
         carried: &[Carried],
@@ -341,18 +324,14 @@ impl<'p> Lower<'p> {
         let mut homes: Vec<(Buf, Buf)> = Vec::new();
         let mut kept = Vec::new();
         for (at, array) in made {
-            let Carried::Array { handle: home, .. } = &carried[at] else { unreachable!("an array") };
+            let Carried::Array { arr, handle: home } = &carried[at] else { unreachable!("an array") };
             let own = Rc::clone(array.contiguous().expect("it was stored so").0);
             drop(array);
             let is_free = self.is_unique(&own) && self.is_workspace(&own) && !taken.contains(&own.buf);
             let from = if is_free {
                 own
             } else {
-                let Carried::Array { arr, .. } = &carried[at] else { unreachable!("an array") };
-                let shape = Rc::clone(&arr.shape);
-                let source = Arr::whole(arr.elem, shape, own);
-                let copy = self.copied(source, None)?;
-                Rc::clone(copy.contiguous().expect("it was stored so").0)
+                self.copied_apart(Arr::whole(arr.elem, Rc::clone(&arr.shape), own), None)?.1
             };
             taken.push(from.buf);
             homes.push((home.buf, from.buf));
@@ -363,7 +342,7 @@ impl<'p> Lower<'p> {
         Ok(logs)
     }
 
-    /// All these moves at once.
+    /// Makes all these moves at once.
     fn moves(&mut self, mut moves: Vec<(Reg, Operand)>) {
         let targets: Vec<Reg> = moves.iter().map(|(to, _)| *to).collect();
         for at in 0..moves.len() {
@@ -382,7 +361,7 @@ impl<'p> Lower<'p> {
         }
     }
 
-    /// Exchanges memory so that each home holds what the other buffer of its pair does. No buffer is the
+    /// Exchanges memory so that each home holds what the other buffer of its pair held. No buffer is the
     /// second of two pairs.
     fn exchange(&mut self, mut pairs: Vec<(Buf, Buf)>) {
         for at in 0..pairs.len() {
@@ -403,7 +382,7 @@ impl<'p> Lower<'p> {
     pub(super) fn after(&mut self, carried: Carried) -> Val {
         match carried {
             Carried::Single(reg) => {
-                // The register of a loop around may set it again, but then this loop runs again, too.
+                // A loop around may set the register again, but then this loop runs again, too.
                 if self.form.registers[reg.index()] == Kind::Int {
                     self.ranges[reg.index()] = ANY;
                 }
@@ -497,7 +476,7 @@ impl<'p> Lower<'p> {
         self.define_all(inst, results)
     }
 
-    /// Results of a branch: arrays in memory of their own, or in that of a value around.
+    /// Results of a branch: arrays in memory of their own, or in that of an outer value.
     fn branch_results(&mut self, results: Vec<Val>, firsts: Option<&[Val]>) -> Result<Vec<Val>, Refusal> {
         let mut found: Vec<Val> = Vec::new();
         for (at, result) in results.into_iter().enumerate() {
@@ -539,11 +518,12 @@ impl<'p> Lower<'p> {
                 if let (Single::Whole(a), Single::Whole(b)) = (&a, &b) {
                     self.ranges[to.index()] = (a.least.min(b.least), a.most.max(b.most));
                 }
-                for (single, stmts) in [(a, &mut *then), (b, other)] {
-                    self.blocks.push(core::mem::take(stmts));
-                    let from = self.operand(&single);
-                    self.emit(Stmt::Move { to, from });
-                    *stmts = self.blocks.pop().expect("just pushed");
+                for (single, stmts) in [(a, then), (b, other)] {
+                    stmts.extend(self.in_block(|lower| {
+                        let from = lower.operand(&single);
+                        lower.emit(Stmt::Move { to, from });
+                        Ok::<(), Refusal>(())
+                    })?);
                 }
                 Ok(Val::Single(self.single(to)))
             }
@@ -552,7 +532,7 @@ impl<'p> Lower<'p> {
                     return Ok(Val::Log(Log { grown: a.grown.max(b.grown), ..a }));
                 }
                 let to = self.counter(a.length.least.min(b.length.least), a.length.most.max(b.length.most));
-                for (log, stmts) in [(&a, &mut *then), (&b, other)] {
+                for (log, stmts) in [(&a, then), (&b, other)] {
                     stmts.push(Stmt::Index { to, index: log.length.index.clone() });
                 }
                 let (least, most) = self.ranges[to.index()];
@@ -574,7 +554,7 @@ impl<'p> Lower<'p> {
                 if home.buf == own.buf {
                     return Ok(Val::Array(a));
                 }
-                // `home` may be a value around that the first branch gives as it is: then it is copied there.
+                // `home` may be an outer value that the first branch gives as it is; then it is copied there.
                 drop(b);
                 let workspace = self.is_workspace(&home) && self.is_workspace(&own);
                 if workspace && self.needs(&home) == 2 && self.needs(&own) == 1 {
@@ -582,12 +562,10 @@ impl<'p> Lower<'p> {
                     return Ok(Val::Array(a));
                 }
                 let fresh = self.allocate(a.kind(), a.elements());
-                for (handle, stmts) in [(&home, &mut *then), (&own, other)] {
-                    self.blocks.push(core::mem::take(stmts));
+                for (handle, stmts) in [(&home, then), (&own, other)] {
                     let source = Arr::whole(a.elem, Rc::clone(&a.shape), Rc::clone(handle));
                     let place = Place::first(fresh.buf, a.shape.to_vec());
-                    self.fill(&place, &source)?;
-                    *stmts = self.blocks.pop().expect("just pushed");
+                    stmts.extend(self.in_block(|lower| lower.fill(&place, &source))?);
                 }
                 Ok(Val::Array(Arr::whole(a.elem, Rc::clone(&a.shape), fresh)))
             }

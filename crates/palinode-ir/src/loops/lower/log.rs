@@ -1,13 +1,14 @@
 //! Vectors that loops push to.
 //!
 //! Where the numbers of rounds are known, the memory of a log is as long as it will become, which is known
-//! when its loops have been written; elsewhere it grows at run time, and every push makes room first. A log
-//! that every round makes longer by the same number of elements needs no register for its length: that
+//! when its loops have been written; elsewhere it grows at run time, and every push reserves memory first. A
+//! log that every round makes longer by the same number of elements needs no register for its length: that
 //! follows from the round.
 
 use std::rc::Rc;
 
 use super::super::form::{Index, Kind, Place, Role, Stmt};
+use super::array::Transfer;
 use super::scalar::sum;
 use super::value::{Arr, Def, Handle, Log, Val, Whole};
 use super::{Lower, Refusal};
@@ -39,10 +40,10 @@ impl Lower<'_> {
                 // A log of the workspace gets its length when all pushes are known.
                 let handle = self.buffer(kind, 0, role, None);
                 let length = Whole::known(n);
-                self.make_room(&handle, &length);
+                self.reserve(&handle, &length);
                 let place = Place::first(handle.buf, vec![n as usize]);
                 self.fill(&place, &array)?;
-                Ok(Log { elem, handle, length, grown: 0 })
+                Ok(Log { elem, handle, length, grown: 0, is_carried: false })
             }
         }
     }
@@ -53,15 +54,15 @@ impl Lower<'_> {
             return self.refuse("a vector that begins to grow without bound when its length is not known");
         };
         let handle = self.buffer(kind, 0, Role::Growing, None);
-        self.make_room(&handle, &log.length);
+        self.reserve(&handle, &log.length);
         let from = Arr::whole(log.elem, vec![n as usize].into(), Rc::clone(&log.handle));
         let place = Place::first(handle.buf, vec![n as usize]);
         self.fill(&place, &from)?;
-        Ok(Log { elem: log.elem, handle, length: log.length.clone(), grown: log.grown })
+        Ok(Log { handle, ..log.clone() })
     }
 
-    /// Makes sure that a log has room for so many elements.
-    pub(super) fn make_room(&mut self, handle: &Rc<Handle>, length: &Whole) {
+    /// Makes sure that the memory of a log is long enough for so many elements.
+    pub(super) fn reserve(&mut self, handle: &Rc<Handle>, length: &Whole) {
         let buffer = &mut self.form.buffers[handle.buf.index()];
         match buffer.role {
             Role::Growing => {
@@ -69,7 +70,7 @@ impl Lower<'_> {
                 self.emit(Stmt::Reserve { buf: handle.buf, length });
             }
             Role::Workspace | Role::Input(_) => {
-                // It is as long as the longest it ever is. Inside of a loop that is not known yet.
+                // The memory is as long as the log ever becomes, which is not known yet inside of a loop.
                 if length.most < LONG {
                     buffer.length = buffer.length.max(u64::try_from(length.most).unwrap_or(0));
                 }
@@ -99,7 +100,7 @@ impl Lower<'_> {
             let Some(length) = sum(&log.length, &Whole::known(count), 1) else {
                 return self.refuse("a log of which the length is not bounded");
             };
-            self.make_room(&log.handle, &length);
+            self.reserve(&log.handle, &length);
             let at = log.length.index.clone();
             let buf = log.handle.buf;
             match x {
@@ -116,7 +117,7 @@ impl Lower<'_> {
                         let Some(Val::Array(flat)) = flat else { unreachable!("as many elements") };
                         flat
                     };
-                    self.write_all(buf, &at, &[1], &flat, false)?;
+                    self.write_all(Transfer { array: &flat, buf, first: &at, strides: &[1], adds: false })?;
                 }
             }
             log.length = length;
@@ -152,9 +153,9 @@ impl Lower<'_> {
 pub(super) enum Pushes {
     /// It is not.
     None,
-    /// So often as loops of known lengths go round.
+    /// As often as loops with a known number of rounds run.
     Bounded,
-    /// In a loop that may go round any number of times.
+    /// In a loop that may run any number of rounds.
     Unbounded,
 }
 

@@ -1,12 +1,12 @@
 //! Program -> loop form, for inputs of certain shapes.
 //!
-//! Input: a verified program, and inputs of which the lengths and the single integers count. Output: a
+//! Input: a verified program, and inputs of which only the lengths and the single integers matter. Output: a
 //! [`LoopForm`], or why there is none ([`Refusal`]): arrays whose lengths depend on numbers, recursion.
 //!
 //! An elementwise operation is not done where it stands. It is a formula ([`value::Def::Map`]) until
 //! something needs its elements; then one loop computes them ([`array`]), with all the formulas inside it.
 //! Slices, broadcasts and concatenations are other indices, and cost nothing. A formula is computed where it
-//! stands if it is used several times and is not cheap, if only a part of it is used (its errors must come
+//! stands if it is used several times and is not cheap, if only a part of it is used (its errors must occur
 //! all the same), and before what it reads is changed.
 //!
 //! | file | does |
@@ -56,7 +56,7 @@ const DEPTH: usize = 100;
 /// The loop form of a program, for inputs like these.
 ///
 /// # Errors
-/// What there is no loop form of.
+/// What has no loop form.
 pub fn lower<D: Borrow<Datum<f64>>>(
     program: &Program,
     inputs: &[D],
@@ -113,12 +113,12 @@ pub fn lower_plainly<D: Borrow<Datum<f64>>>(
     Ok(lower.form)
 }
 
-/// The types of what is inside, and how often it is used.
+/// A function that is being lowered: its values so far, and how often each is used.
 struct Frame<'p> {
     function: &'p Function,
     env: Vec<Option<Val>>,
     uses: Vec<u32>,
-    /// Values that are not the only owners of memory of their own: formulas and views. Some may be gone.
+    /// Values that do not have memory of their own: formulas and views. Some may be gone.
     pending: Vec<Value>,
     /// Where those of the innermost loop begin. What is outside of a loop is never changed inside of it, and
     /// must not be computed there.
@@ -132,7 +132,8 @@ struct Lower<'p> {
     blocks: Vec<Vec<Stmt>>,
     /// What is known of integers in registers.
     ranges: Vec<(i64, i64)>,
-    /// How often handles are kept aside for the other branch: that is no need of them in this one.
+    /// How many copies of handles are kept aside, for another branch or round. They do not need the memory
+    /// here.
     saved: FastMap<*const Handle, usize>,
     frames: Vec<Frame<'p>>,
     /// Memory that the statements of the instruction at hand use.
@@ -149,6 +150,19 @@ impl<'p> Lower<'p> {
 
     fn emit(&mut self, stmt: Stmt) {
         self.blocks.last_mut().expect("a block is being written").push(stmt);
+    }
+
+    fn emit_all(&mut self, stmts: Vec<Stmt>) {
+        self.blocks.last_mut().expect("a block is being written").extend(stmts);
+    }
+
+    /// The statements that `write` emits, in a block of their own.
+    fn in_block<E>(&mut self, write: impl FnOnce(&mut Self) -> Result<(), E>) -> Result<Vec<Stmt>, E> {
+        let depth = self.blocks.len();
+        self.blocks.push(Vec::new());
+        let written = write(self);
+        let stmts = self.blocks.drain(depth..).next().expect("just pushed");
+        written.map(|()| stmts)
     }
 
     fn register(&mut self, kind: Kind) -> Reg {
@@ -185,12 +199,12 @@ impl<'p> Lower<'p> {
         self.form.buffers[handle.buf.index()].role == Role::Workspace
     }
 
-    /// Whether this is the only one who needs it.
+    /// Whether nothing else needs the memory.
     fn is_unique(&self, handle: &Rc<Handle>) -> bool {
         self.needs(handle) == 1
     }
 
-    /// How many need it.
+    /// How many need the memory.
     fn needs(&self, handle: &Rc<Handle>) -> usize {
         let saved = self.saved.get(&Rc::as_ptr(handle)).copied().unwrap_or(0);
         Rc::strong_count(handle) - saved
@@ -232,7 +246,7 @@ impl<'p> Lower<'p> {
         }
         let mut uses = vec![0; function.values.len()];
         function.body.for_each_use(&mut |value| uses[value.index()] += 1);
-        // Who asks for a length computes nothing.
+        // A use of the length alone computes nothing.
         function.body.for_each_inst(&mut |inst| {
             if let Op::Dim(_) = inst.op {
                 uses[inst.args[0].index()] -= 1;
@@ -262,14 +276,14 @@ impl<'p> Lower<'p> {
         self.frame().function.ty(value)
     }
 
-    /// A value; at its last use it is gone afterwards.
+    /// A value; its last use removes it.
     fn fetch(&mut self, value: Value, dies: bool) -> Val {
-        let slot = &mut self.frame_mut().env[value.index()];
-        let found = if dies { slot.take() } else { slot.clone() };
+        let val = &mut self.frame_mut().env[value.index()];
+        let found = if dies { val.take() } else { val.clone() };
         found.expect("a definition precedes every use")
     }
 
-    /// Operands in order; of several uses of one that dies, the last is its end.
+    /// Operands in order; if one that dies is used several times, the last use removes it.
     fn operands(&mut self, values: &[Value], dies: &[bool]) -> Vec<Val> {
         let one = |at: usize| dies[at] && !values[at + 1..].contains(&values[at]);
         let ends: Vec<bool> = (0..values.len()).map(one).collect();
@@ -462,7 +476,7 @@ impl<'p> Lower<'p> {
         Ok(())
     }
 
-    /// Lengths that are known, and not negative; nothing if one is.
+    /// Lengths, which must be known; `None` if one is negative.
     fn lengths(&mut self, args: &[Val]) -> Result<Option<Vec<usize>>, Refusal> {
         let mut lengths = Vec::new();
         for arg in args {
@@ -505,13 +519,13 @@ impl<'p> Lower<'p> {
             }
         }
         let single = op.facts().computes && self.ty(inst.results[0]).elem == Elem::F32;
-        // What a kernel computes is looked at as a whole: it is one operation.
+        // What a kernel computes is checked as a whole: it is one operation.
         self.emit(Stmt::Kernel { op: op.clone(), single, given, taken });
         drop(args);
         self.define_all(inst, results)
     }
 
-    /// The lengths of the results of an operation, if they are known and it does not fail for sure.
+    /// The lengths of the results of an operation, which must be known; `None` if it is certain to fail.
     fn result_shapes(&mut self, op: &Op, args: &[Val]) -> Result<Option<Vec<Vec<usize>>>, Refusal> {
         use crate::op::{Length, Lengths, lengths};
         let shape = |arg: &Val| -> Vec<usize> {
@@ -553,6 +567,11 @@ impl<'p> Lower<'p> {
         };
         Ok(Some(found))
     }
+}
+
+/// A loop over `0..rounds` whose rounds are no steps of the program.
+fn plain_for(counter: Reg, rounds: i64, body: Vec<Stmt>) -> Stmt {
+    Stmt::For { counter, rounds: Operand::Int(rounds), descending: false, counts: false, body }
 }
 
 fn constant(literal: Literal) -> Single {

@@ -9,7 +9,7 @@ use crate::op::{Op, Reduction};
 use crate::types::{Elem, Type};
 
 impl Lower<'_> {
-    /// A reduction; nothing if it fails for sure.
+    /// A reduction; `None` if it is certain to fail.
     pub(super) fn reduce(
         &mut self,
         kind: Reduction,
@@ -36,7 +36,7 @@ impl Lower<'_> {
         }
         let first = reduced[0];
         let are_neighbours = reduced.iter().zip(first..).all(|(&axis, expected)| axis == expected);
-        // The elements of several axes count as they lie.
+        // The elements of several axes count in row-major order.
         let (array, outer) = if are_neighbours {
             let outer = lengths(&kept[..first]).into_iter().product();
             (array, outer)
@@ -55,7 +55,7 @@ impl Lower<'_> {
         self.made(ty, shape, |lower, to| lower.emit(Stmt::Reduce { kind, from, to })).map(Some)
     }
 
-    /// A product of matrices or vectors; nothing if it fails for sure.
+    /// A product of matrices or vectors; `None` if it is certain to fail.
     pub(super) fn matmul(
         &mut self,
         transposed: [bool; 2],
@@ -99,7 +99,7 @@ impl Lower<'_> {
         Ok(Some(made))
     }
 
-    /// Outer products added to a matrix, where it is; nothing if it fails for sure.
+    /// Outer products added to a matrix, where it is; `None` if that is certain to fail.
     pub(super) fn add_outer(
         &mut self,
         strong: bool,
@@ -114,7 +114,7 @@ impl Lower<'_> {
         if a.sizes[1] != b.sizes[0] || *c.shape != [a.sizes[0], b.sizes[1]] {
             return Ok(None);
         }
-        let (c, handle) = self.changeable(c)?;
+        let (c, handle) = self.changeable(c, None)?;
         let (_, first) = c.contiguous().expect("what may be changed is in one piece");
         let to = Place { buf: handle.buf, at: first.clone(), shape: c.shape.to_vec() };
         if c.elements() > 0 {
@@ -145,7 +145,7 @@ impl Lower<'_> {
         Ok(matrix)
     }
 
-    /// A new array, or number, of this type that `write` makes; rounded and looked at as one operation.
+    /// A new array, or number, of this type that `write` makes; rounded and checked as one operation.
     fn made(
         &mut self,
         ty: Type,
@@ -172,7 +172,7 @@ impl Lower<'_> {
         Ok(Val::Array(array))
     }
 
-    /// Rounds what an operation has made if it is of single precision, and looks at it.
+    /// Rounds what an operation has made if it is of single precision, and checks it.
     fn finished(&mut self, place: Place, elem: Elem) {
         if elem == Elem::F32 {
             let count = place.elements() as i64;

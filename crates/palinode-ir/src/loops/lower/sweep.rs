@@ -1,7 +1,7 @@
 //! Reverse sweeps through loops that keep snapshots.
 //!
-//! What a round changes of the state has registers and buffers as what a loop carries, and a buffer for its
-//! snapshots; what no round changes is there as it is. There is room for as many snapshots as the interpreter
+//! The part of the state that rounds change has registers and buffers, like what a loop carries, and a buffer
+//! for its snapshots; the rest stays as it is. There is memory for as many snapshots as the interpreter
 //! keeps.
 
 use super::super::form::{Index, Kept, Kind, Stmt};
@@ -28,7 +28,7 @@ impl<'p> Lower<'p> {
             return self.define_all(inst, cotangents);
         }
         let room = self.room(keep, &rounds, &state)?;
-        // What a round gives on as it is stays where it is.
+        // What a round hands on unchanged stays where it is.
         let ours = &advance.params[1..];
         let theirs = &back.params[1..=count];
         let changes: Vec<bool> =
@@ -92,7 +92,7 @@ impl<'p> Lower<'p> {
         self.define_all(inst, results)
     }
 
-    /// For how many snapshots there is room.
+    /// How many snapshots there is memory for.
     fn room(&self, keep: Keep, rounds: &Whole, state: &[Val]) -> Result<u64, Refusal> {
         let (mut bytes, mut arrays) = (0, 0);
         for val in state {
@@ -112,7 +112,7 @@ impl<'p> Lower<'p> {
         }
     }
 
-    /// A value that both blocks read, and that neither may change where it is: an array is in memory.
+    /// A value that both blocks read, and that neither may change where it is: an array goes to memory.
     fn kept_apart(&mut self, val: Val) -> Result<Val, Refusal> {
         match val {
             Val::Array(array) if array.is_computed() => Ok(Val::Array(self.copied(array, None)?)),

@@ -1,8 +1,8 @@
 //! Values while a program becomes a loop form: registers, integers as indices, arrays that are stored or yet
 //! to be computed.
 //!
-//! Invariant: a [`Handle`] stands for a buffer that something still needs; who has the only one may change
-//! what is in it.
+//! Invariant: a [`Handle`] stands for a buffer that something still needs; whoever has the only one may
+//! change what is in it.
 
 use std::rc::Rc;
 
@@ -109,8 +109,10 @@ pub(super) struct Log {
     pub(super) elem: Elem,
     pub(super) handle: Rc<Handle>,
     pub(super) length: Whole,
-    /// By how much it may have become longer in this round of the innermost loop that it went into.
+    /// How much longer it may have become in this round of the innermost loop that carries it.
     pub(super) grown: i64,
+    /// Whether a loop around carries it: then its length is not bounded yet.
+    pub(super) is_carried: bool,
 }
 
 /// A buffer in use.
@@ -129,7 +131,7 @@ pub(super) fn row_major(shape: &[usize]) -> Rc<[i64]> {
 }
 
 impl Val {
-    /// A scalar everywhere in an array of this shape, or as it is if there are no axes.
+    /// An array of this shape filled with a scalar; the scalar itself if there are no axes.
     pub(super) fn filled(single: Single, shape: &[usize]) -> Val {
         if shape.is_empty() {
             return Val::Single(single);

@@ -29,7 +29,7 @@ pub(super) fn run(form: &mut LoopForm) {
                 Port::Scalar(_) => {}
             }
         }
-        // Until all that are exchanged with one that is read are, too.
+        // Until every buffer that is exchanged with one that is read counts as read, too.
         while let Some(&(a, b)) = exchanged.iter().find(|&&(a, b)| reads[a] != reads[b]) {
             (reads[a], reads[b]) = (true, true);
         }

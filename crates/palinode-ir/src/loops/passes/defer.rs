@@ -1,10 +1,10 @@
-//! Outer products that every round of a loop adds to a matrix are added behind the loop, as one product.
+//! Outer products that every round of a loop adds to a matrix are added after the loop, as one product.
 //!
 //! The reverse of a product of a matrix and a vector in a loop adds an outer product to the matrix's
-//! cotangent in every round: it loads and stores the whole matrix for one multiply-add an entry. Here the
-//! rounds only write their two vectors down, one after another, and behind the loop the matrix of all of the
-//! one kind is multiplied with that of the other. As a product goes on from what is in its result, and adds
-//! in the order of the rounds, no bit changes.
+//! cotangent in every round: it loads and stores the whole matrix for one multiply-add per entry. Here the
+//! rounds only write their two vectors down, one after another, and after the loop the matrix of all first
+//! vectors is multiplied with that of all second ones. As a product goes on from what is in its result, and
+//! adds in the order of the rounds, no bit changes.
 //!
 //! It is done where the number of rounds is known, nothing else in the loop touches the matrix, and the
 //! vectors of a round are much shorter than the matrix is large. What is written down takes memory: at most
@@ -14,10 +14,10 @@ use super::super::form::{Buf, Buffer, Index, Kind, LoopForm, Matrix, Operand, Pl
 use super::rewrite::fresh;
 use super::touch::Touch;
 
-/// A matrix is worth it from so many times as many entries on as its products have factors.
+/// A matrix is worth it if it has more than so many times as many entries as the vectors of a round.
 const WORTH: usize = 4;
 
-/// So many numbers are written down at most: 16 MiB.
+/// At most so many numbers are written down: 16 MiB.
 const MOST: usize = 1 << 21;
 
 pub(super) fn run(form: &mut LoopForm) {
@@ -51,7 +51,7 @@ struct Loop {
 }
 
 impl Loop {
-    /// Takes products out of the body; gives what is to be done behind the loop.
+    /// Takes products out of the body; returns what is to be done after the loop.
     fn deferred(
         &self,
         body: &mut Vec<Stmt>,
@@ -66,7 +66,7 @@ impl Loop {
                 continue;
             };
             let Stmt::Product { to, .. } = &product else { unreachable!("a product stays one") };
-            // What is looked at in every round is looked at once.
+            // What every round checks is checked once.
             let looks = |stmt: &Stmt| matches!(stmt, Stmt::AllFinite { place } if place == to);
             let look = body.iter().find(|stmt| looks(stmt)).cloned();
             let count = stmts.len();
@@ -115,8 +115,8 @@ impl Loop {
     }
 
     /// A buffer for the factor of every round, vector after vector, and the statement that writes one down.
-    /// `axis` is that of the matrix along which its vectors follow each other turned: a left factor has
-    /// columns, a right one has rows.
+    /// `axis` is the one along which a vector lies: 0 in a left factor, whose vectors are columns, 1 in a
+    /// right one, whose vectors are rows.
     fn log(
         &self,
         factor: &Matrix,

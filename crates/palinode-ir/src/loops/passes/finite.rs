@@ -1,4 +1,4 @@
-//! Numbers are looked at where they would not be seen later.
+//! Numbers are checked only where no later check would see them.
 //!
 //! A number that is not finite makes others that are not: sums, differences, products, quotients of it. If
 //! one of those is looked at afterwards in any case, the number itself need not be. So in a chain of sums and
@@ -24,8 +24,8 @@ pub(super) fn run(form: &mut LoopForm) {
     block(&mut form.body, &mut seen, true);
 }
 
-/// What is seen before the statements, from what is seen behind them; looks that are not needed are removed
-/// if they are to be.
+/// What is seen before the statements, from what is seen after them; if `removes`, checks that are not needed
+/// are removed.
 fn block(stmts: &mut Vec<Stmt>, seen: &mut Seen, removes: bool) {
     let mut kept = Vec::with_capacity(stmts.len());
     for mut stmt in core::mem::take(stmts).into_iter().rev() {
@@ -38,7 +38,7 @@ fn block(stmts: &mut Vec<Stmt>, seen: &mut Seen, removes: bool) {
     *stmts = kept;
 }
 
-/// The same for a statement; whether it is needed.
+/// The same for a statement; returns whether it is needed.
 fn one(stmt: &mut Stmt, seen: &mut Seen, removes: bool) -> bool {
     match stmt {
         Stmt::Finite { a: Operand::Reg(reg) } => return seen.insert(*reg),
@@ -62,8 +62,8 @@ fn one(stmt: &mut Stmt, seen: &mut Seen, removes: bool) -> bool {
         }
         Stmt::For { counter, body, .. } => {
             seen.remove(counter);
-            // The largest set of what is seen at the head of every round, and behind the last one: what is
-            // assumed is taken back until it holds.
+            // The largest set of what is seen at the head of every round, and after the last one: assumptions
+            // are dropped until all hold.
             let mut head = seen.clone();
             loop {
                 let mut before = head.clone();
@@ -79,7 +79,7 @@ fn one(stmt: &mut Stmt, seen: &mut Seen, removes: bool) -> bool {
             *seen = head;
         }
         Stmt::Each { axes, body } => {
-            // It has a round, and what it sets is not read behind it.
+            // It has a round, and what it sets is not read after it.
             block(body, seen, removes);
             for axis in axes {
                 seen.remove(&axis.0);
@@ -97,7 +97,7 @@ fn one(stmt: &mut Stmt, seen: &mut Seen, removes: bool) -> bool {
             for inner in stmt.blocks_mut() {
                 block(inner, &mut Seen::default(), removes);
             }
-            // Only what the loop does not set is seen by what comes behind it.
+            // Only what the loop does not set is seen by what comes after it.
             let touch = Touch::of(stmt);
             seen.retain(|reg| !touch.sets.contains(reg));
         }
@@ -120,7 +120,7 @@ fn carried_on(row: Row) -> usize {
         // Of infinity and zero the product is NaN.
         Row::Add | Row::Subtract | Row::Multiply => 2,
         Row::Divide | Row::Negate | Row::Abs | Row::Sqrt => 1,
-        // Every other row may make a number of what is none, so nothing is said of it.
+        // Every other row may turn infinity or NaN into a number, so nothing is said of it.
         _ => 0,
     }
 }

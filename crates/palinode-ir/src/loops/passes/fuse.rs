@@ -11,10 +11,10 @@ use super::super::form::{Buf, Index, LoopForm, Operand, Reg, Stmt};
 use super::rewrite::{Instead, is_operand, target_mut};
 use super::touch::Touch;
 
-/// So many statements at most are in a loop that is joined: more do not find registers.
+/// At most so many statements are in a joined loop: more would not fit into registers.
 const LARGEST: usize = 96;
 
-/// So many statements back a partner is looked for.
+/// How many statements back a partner is looked for.
 const WINDOW: usize = 48;
 
 pub(super) fn run(form: &mut LoopForm) {

@@ -12,13 +12,13 @@ use super::fuse::forwarded;
 use super::rewrite::{copied, fresh};
 use super::touch::Touch;
 
-/// So many statements on another update is looked for.
+/// How many statements ahead another update is looked for.
 const WINDOW: usize = 48;
 
-/// So many boxes at most are cut.
+/// At most so many boxes are cut.
 const BOXES: usize = 40;
 
-/// So many statements at most are in the loop for one box.
+/// At most so many statements are in the loop for one box.
 const LARGEST: usize = 96;
 
 pub(super) fn run(form: &mut LoopForm) {
@@ -109,8 +109,8 @@ fn update(stmt: &Stmt) -> Option<Update<'_>> {
     fits.then_some(update)
 }
 
-/// The statements from `first` on that update one buffer at places of one kind; what is between them could as
-/// well be before them.
+/// The statements from `first` on that update one buffer at places of one kind; what is between them could
+/// stand before them.
 fn chain(stmts: &[Stmt], first: usize) -> Option<Vec<usize>> {
     let begin = update(&stmts[first])?;
     let mut links = vec![first];

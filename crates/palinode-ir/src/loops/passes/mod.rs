@@ -5,20 +5,20 @@
 //!
 //! | file | does |
 //! |---|---|
-//! | `defer` | outer products that rounds add to a matrix are added behind the loop, as one product |
+//! | `defer` | outer products that rounds add to a matrix are added after the loop, as one product |
 //! | `gather` | updates of one buffer at shifted places become one loop over the places |
 //! | `fuse` | loops over the same elements become one; what one stores is not loaded by the next |
-//! | `over` | results go over an operand that nothing needs afterwards |
+//! | `over` | results are stored over an operand that nothing needs afterwards |
 //! | `dead` | what nothing reads is not stored, and not computed |
-//! | `finite` | numbers are looked at where they would not be seen later |
+//! | `finite` | numbers are checked only where no later check would see them |
 //! | `share` | buffers that are not needed at the same time share memory |
 //!
 //! `touch` says what a statement reads and changes, `rewrite` puts operands and indices in the place of
 //! registers.
 //!
-//! Invariants: every pass keeps every addition in its order, every stop (though a sooner or later one may be
-//! the first), every step, and every comparison that the hook for decisions sees; not the order of
-//! comparisons of different loops.
+//! Invariants: every pass keeps every addition in its order, every stop (though another one may come first),
+//! every step, and every comparison that the hook for decisions sees; not the order of comparisons of
+//! different loops.
 
 mod dead;
 mod defer;

@@ -1,4 +1,4 @@
-//! Results go over an operand that nothing needs afterwards.
+//! Results are stored over an operand that nothing needs afterwards.
 //!
 //! A round that makes a new version of an array stores it to a second buffer and exchanges the two at its
 //! end. Where the loop that makes it reads the old version at the same place only, and nothing reads that

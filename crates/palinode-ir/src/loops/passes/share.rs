@@ -1,8 +1,8 @@
 //! Buffers that are not needed at the same time share memory.
 //!
-//! A buffer is needed from the first statement that touches it to the last one; if these are not in the same
-//! loops, through the loops around either. Buffers that are exchanged are needed as one. Those of one kind
-//! whose times do not overlap become one buffer, if they are of one length, or nearly.
+//! A buffer is needed from the first statement that touches it to the last one; where these are in different
+//! loops, for the whole of those loops. Buffers that are exchanged are needed as one. Those of one kind whose
+//! times do not overlap become one buffer, if they are of one length, or nearly.
 
 use std::collections::BTreeMap;
 

@@ -4,8 +4,8 @@ use crate::fast::FastSet;
 
 use super::super::form::{Buf, Given, Index, Kept, Operand, Reg, Stmt, Taken};
 
-/// Buffers and registers that are read and set. A register that is held to be inside of an axis counts as
-/// set: what uses it must stay behind.
+/// Buffers and registers that are read and set. A register that a [`Stmt::Within`] checks counts as set: what
+/// uses it must stay behind.
 #[derive(Default)]
 pub(super) struct Touch {
     pub(super) reads: FastSet<Buf>,
@@ -31,7 +31,7 @@ impl Touch {
             || meet(&self.uses, &later.sets)
     }
 
-    /// All of another, too.
+    /// Adds all of another.
     pub(super) fn join(&mut self, other: Touch) {
         self.reads.extend(other.reads);
         self.writes.extend(other.writes);
