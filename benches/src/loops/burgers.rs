@@ -20,7 +20,7 @@ fn stencil<S: Real>(left: S, here: S, right: S) -> S {
     here - here * (right - left) * C + (right - here * 2.0 + left) * V
 }
 
-/// A field, and room for the next one, which is no part of the state.
+/// A field, and memory for the next one, which is no part of the state.
 pub(super) struct Field<S> {
     u: Vec<S>,
     next: Vec<S>,

@@ -26,9 +26,9 @@ fn child() {
 
 /// Runs a command line within a budget, which the process keeps; gives what is printed.
 fn run(words: &[&str], budget: &str) -> String {
-    let (is_done, told, text) = start(&[words, &["--budget", budget]].concat());
-    assert!(is_done, "{words:?}: {told}");
-    let highest = told.lines().find_map(|line| line.strip_prefix("highest ")).unwrap();
+    let (is_done, errors, text) = start(&[words, &["--budget", budget]].concat());
+    assert!(is_done, "{words:?}: {errors}");
+    let highest = errors.lines().find_map(|line| line.strip_prefix("highest ")).unwrap();
     let allowed = held(&text) + budget.parse::<palinode_core::Budget>().unwrap().bytes() as f64;
     let is_within = highest.parse::<f64>().unwrap() <= allowed;
     assert!(is_within, "{words:?} --budget {budget}: {highest} of {allowed}\n{text}");
@@ -42,14 +42,14 @@ fn start(words: &[&str]) -> (bool, String, String) {
         .env(WORDS, ["palinode"].iter().chain(words).copied().collect::<Vec<_>>().join("\n"))
         .output()
         .unwrap();
-    let [told, text] = [output.stderr, output.stdout].map(|bytes| String::from_utf8(bytes).unwrap());
-    (output.status.success(), told, text)
+    let [errors, text] = [output.stderr, output.stdout].map(|bytes| String::from_utf8(bytes).unwrap());
+    (output.status.success(), errors, text)
 }
 
 /// The least budget that a refusal names: that of a budget of one byte.
 fn least(words: &[&str]) -> String {
-    let (_, told, _) = start(&[words, &["--budget", "1"]].concat());
-    let (_, rest) = told.split_once("at least ").unwrap_or_else(|| panic!("{words:?}: {told}"));
+    let (_, errors, _) = start(&[words, &["--budget", "1"]].concat());
+    let (_, rest) = errors.split_once("at least ").unwrap_or_else(|| panic!("{words:?}: {errors}"));
     let (rounded, _) = rest.split_once('"').unwrap();
     match rounded.split_once('(') {
         Some((_, exact)) => exact.split(' ').next().unwrap().replace(',', ""),
@@ -151,8 +151,8 @@ fn other_ways_to_a_gradient_are_within_the_budget() {
     for (words, way) in [(chain, "forward mode"), (nested, "a run of the values counted")] {
         for more in [&[][..], &["--json"]] {
             let words: Vec<&str> = words.split('\n').chain(more.iter().copied()).collect();
-            let (_, told, _) = start(&[&words[..], &["--budget", "1"]].concat());
-            let (_, help) = told.split_once("--budget ").unwrap_or_else(|| panic!("{words:?}: {told}"));
+            let (_, errors, _) = start(&[&words[..], &["--budget", "1"]].concat());
+            let (_, help) = errors.split_once("--budget ").unwrap_or_else(|| panic!("{words:?}: {errors}"));
             let budget = help.split(' ').next().unwrap().trim_end_matches(',');
             let text = run(&words, budget);
             assert!(text.contains(way) || more == ["--json"], "{text}");

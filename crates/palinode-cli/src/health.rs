@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn verdicts_are_told_in_words() {
+    fn verdicts_are_put_into_words() {
         let broken = super::words(&of(|_| 0.0, 20), false);
         assert!(broken.starts_with("gone") && broken.contains("but the gradient is not finite"), "{broken}");
         assert!(words(&of(|back| 0.9_f64.powf(back), 100)).contains("10 % with each reversed round"));

@@ -6,9 +6,10 @@
 //! | `commands/*` | one command each |
 //! | `model`, `inputs`, `assign`, `data/*`, `files` | where the program and its inputs come from |
 //! | `execute`, `gradient`, `progress` | running and measuring |
-//! | `storage`, `ladder` | what is asked of memory, and what `palinode_ir::plan` decided, in words |
+//! | `storage`, `ladder` | how memory is to be used, and what `palinode_ir::plan` decided, in words |
 //! | `sides` | derivatives on both sides of a tie, within the budget |
-//! | `health`, `stops` | how the cotangent grows or shrinks through a loop; how close loops came to another number of rounds |
+//! | `health`, `stops` | how the cotangent grows or shrinks through a loop; how close loops came to another
+//! number of rounds |
 //! | `numbers`, `table`, `value`, `answer`, `lifetimes`, `chart`, `picture` | results as text and as JSON |
 //! | `problem`, `explain`, `sources`, `render`, `session`, `pages` | what went wrong, and how it is said |
 //! | `closed` | whether there is anybody to say it to |

@@ -238,7 +238,7 @@ macro_rules! derivative_number {
                 // Not by a glance: the number inside may be one that guards what is done with it.
                 crate::decision::uncounted(|| self.primal().peek()).unwrap_or(f64::NAN)
             }
-            /// Whether it is the constant `of`, with no derivative. The hook is told this answer, not that
+            /// Whether it is the constant `of`, with no derivative. The hook sees this answer, not whether
             /// the primals are equal.
             #[inline]
             pub(crate) fn is_exactly(&self, of: S) -> bool
@@ -259,7 +259,7 @@ macro_rules! derivative_number {
             pub(crate) fn may_matter(self) -> bool {
                 Self::MAY_REST || !self.carries_nothing()
             }
-            /// What kind of number the primal is; the hook is told if that may exist only at this point.
+            /// What kind of number the primal is; the hook learns whether that may exist only at this point.
             #[inline]
             pub(crate) fn kind_of<R>(self, kind: impl FnOnce(f64) -> R) -> Option<R> {
                 crate::decision::classified(self.glance(), || self.may_matter());

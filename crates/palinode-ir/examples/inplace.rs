@@ -17,12 +17,12 @@ const SOURCE: &str = include_str!("../../../examples/inplace.pal");
 const UPDATES: usize = 100_000;
 const LENGTHS: [usize; 3] = [1_000, 10_000, 100_000];
 
-/// An array of `length` and updates of places among its first `slots`.
-fn inputs(length: usize, slots: usize, updates: usize) -> Vec<Datum<f64>> {
+/// An array of `length` and updates of places among its first `reach`.
+fn inputs(length: usize, reach: usize, updates: usize) -> Vec<Datum<f64>> {
     let key = Key::from_seed(1);
     let start = (0..length as u64).map(|at| 0.5 + key.uniform(at)).collect();
     let places = |which: u64| {
-        let place = |at: u64| key.split(which).below(slots as u64, at) as i64;
+        let place = |at: u64| key.split(which).below(reach as u64, at) as i64;
         Datum::ints((0..updates as u64).map(place).collect())
     };
     vec![Datum::vector(start), places(1), places(2)]

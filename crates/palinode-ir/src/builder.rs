@@ -109,17 +109,17 @@ impl FunctionBuilder {
 
     /// As [`FunctionBuilder::name`], with a text that others may have too.
     pub(crate) fn share_name(&mut self, value: Value, name: &Arc<str>) {
-        let slot = &mut self.function.values[value.index()].name;
-        if slot.is_none() {
-            *slot = Some(Arc::clone(name));
+        let own = &mut self.function.values[value.index()].name;
+        if own.is_none() {
+            *own = Some(Arc::clone(name));
         }
     }
 
     /// Gives a value a name, unless it has one.
     pub fn name(&mut self, value: Value, name: &str) {
-        let slot = &mut self.function.values[value.index()].name;
-        if slot.is_none() {
-            *slot = Some(name.into());
+        let own = &mut self.function.values[value.index()].name;
+        if own.is_none() {
+            *own = Some(name.into());
         }
     }
 

@@ -7,9 +7,9 @@
 //! of an array are measured against its largest one: where the others are tiny, differences cannot see their
 //! digits.
 //!
-//! A program that decides anything is run on numbers that pass the hook of decisions, so that steps which
-//! change one are told from those which do not. Where differences cannot tell, forward mode is asked near
-//! the point.
+//! A program that decides anything is run on numbers that pass the hook of decisions, which
+//! separates the steps that change a decision from those that do not. Where differences cannot tell, forward
+//! mode is asked near the point.
 
 use std::cell::Cell;
 

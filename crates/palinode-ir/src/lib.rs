@@ -11,7 +11,7 @@
 //! | [`passes`] | program -> a simpler one that gives the same |
 //! | [`check`] | program, inputs, gradient -> how differences compare with it |
 //! | [`loops`] | program, shapes of its inputs -> loops over buffers, for machine code |
-//! | [`plan`] | program, shapes of its inputs -> what it will need of memory |
+//! | [`plan`] | program, shapes of its inputs -> the memory that it will need |
 //!
 //! Absent from this package: clocks, files, the terminal, machine code.
 

@@ -1,8 +1,8 @@
 //! Nanoseconds per value of the elementary functions, beside the standard library's (glibc on Linux).
 //!
-//! Three figures for each: `slice`, values of 1000 numbers in one call, over and over; `one`, the function of
-//! each of them by itself; `chain`, each argument depending on the value before. The standard library has no
-//! slices: its first figure is that of `one`.
+//! Three figures for each: `slice`, values of 1000 numbers in one call, over and over; `one`, one call for
+//! each of them; `chain`, each argument depending on the value before. The standard library has no slices:
+//! its first figure is that of `one`.
 
 use palinode_num::elementary::{Function, FunctionOfTwo, Operand};
 use std::hint::black_box;

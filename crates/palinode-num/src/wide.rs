@@ -44,9 +44,9 @@ impl Wide {
         let limb = |back: usize| if back <= top { limbs[top - back] } else { 0 };
         let shift = limbs[top].leading_zeros();
         let mut mantissa = [0; 3];
-        for (back, slot) in mantissa.iter_mut().rev().enumerate() {
+        for (back, digit) in mantissa.iter_mut().rev().enumerate() {
             let pair = u128::from(limb(back)) << 64 | u128::from(limb(back + 1));
-            *slot = (pair << shift >> 64) as u64;
+            *digit = (pair << shift >> 64) as u64;
         }
         let exponent = 64 * (top as i64 + 1) - i64::from(shift) - point;
         Self { negative, exponent, mantissa }

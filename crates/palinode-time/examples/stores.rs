@@ -81,7 +81,7 @@ fn compression() -> Result<(), SnapshotError> {
         store.get(0, 0, &mut got)?;
         assert_eq!(got, state);
         let megabytes = |time: Duration| state.bytes() as f64 / 1e6 / time.as_secs_f64();
-        let put = best(|| store.put(0, 0, &state).expect("there is room"));
+        let put = best(|| store.put(0, 0, &state).expect("it fits"));
         let get = best(|| store.get(0, 0, &mut got).expect("it is there"));
         let ratio = store.ratio().unwrap_or(1.0);
         println!("| {name} | {} | {ratio:.2} | {:.0} | {:.0} |", field.len(), megabytes(put), megabytes(get));
@@ -100,7 +100,7 @@ fn memory() -> Result<(), SnapshotError> {
     for (name, mut store) in stores {
         for (numbers, slots) in [(3, 1000), (1000, 100)] {
             let (state, mut got) = (Snapshot::of(&vec![1.5; numbers]), Snapshot::new());
-            let mut puts = || (0..slots).for_each(|slot| store.put(slot, 0, &state).expect("there is room"));
+            let mut puts = || (0..slots).for_each(|slot| store.put(slot, 0, &state).expect("it fits"));
             puts();
             let put = best(puts);
             let get = best(|| {

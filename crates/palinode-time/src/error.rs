@@ -301,7 +301,7 @@ impl Error {
             Error::OverBudget { .. } | Error::Core(palinode_core::Error::ByteLimit { .. }) => true,
             // Inner loops keep their snapshots in memory.
             Error::InInnerLoop { error, .. } => {
-                error.is_excess() || matches!(**error, Error::Snapshot(SnapshotError::NoRoom { .. }))
+                error.is_excess() || matches!(**error, Error::Snapshot(SnapshotError::NoSpace { .. }))
             }
             _ => false,
         }

@@ -28,14 +28,14 @@ pub struct Health {
     /// Steps and norms, from the last step to the first; every `stride`-th.
     kept: Vec<(u64, f64)>,
     stride: u64,
-    /// How often a norm was told, and over how many steps.
-    told: u64,
+    /// How often a norm was seen or skipped, and over how many steps.
+    calls: u64,
     count: u64,
     first: f64,
     /// The logarithms of the smallest norm and of the largest.
     smallest: f64,
     largest: f64,
-    /// The last step that was told, with its norm.
+    /// The last step that was seen, with its norm.
     latest: Option<(u64, f64)>,
     vanished_at: Option<u64>,
     not_finite_at: Option<u64>,
@@ -95,7 +95,7 @@ impl Health {
         if self.is_due() {
             self.keep(step, norm);
         }
-        self.told += 1;
+        self.calls += 1;
         self.latest = Some((step, norm));
         if !norm.is_finite() {
             self.not_finite_at.get_or_insert(step);
@@ -110,14 +110,14 @@ impl Health {
     /// Whether the next norm will be kept: one that is not need not be computed.
     #[inline]
     pub fn is_due(&self) -> bool {
-        self.told.is_multiple_of(self.stride)
+        self.calls.is_multiple_of(self.stride)
     }
 
     /// The cotangent was carried over so many steps, and its norm was not computed.
     #[inline]
     pub fn skip(&mut self, steps: u64) {
         self.count += steps;
-        self.told += 1;
+        self.calls += 1;
     }
 
     #[inline(never)]
@@ -129,7 +129,7 @@ impl Health {
                 position % 2 == 1
             });
             self.stride *= 2;
-            if !self.told.is_multiple_of(self.stride) {
+            if !self.calls.is_multiple_of(self.stride) {
                 return;
             }
         }
@@ -161,12 +161,12 @@ impl Health {
         &self.kept
     }
 
-    /// How often a norm was told between two of these.
+    /// How many norms there were from one of these to the next.
     pub fn stride(&self) -> u64 {
         self.stride
     }
 
-    /// The norm that was told last, with its step.
+    /// The norm that was seen last, with its step.
     pub fn latest(&self) -> Option<(u64, f64)> {
         self.latest
     }
@@ -210,7 +210,7 @@ impl Health {
     /// The same of the norms that are neither zero nor infinite, whether or not there were others.
     pub fn trend(&self) -> Verdict {
         let Some(rate) = self.growth_rate() else { return Verdict::TooShort };
-        // From the end of the loop on, where no norm was told.
+        // From the end of the loop on, where no norm was seen.
         let (total, spread) = (rate * self.last_x, self.largest - self.smallest);
         // A trend explains most of how far they are apart.
         let is_trend = spread > ALIKE.ln() && total.abs() >= spread / 2.0;
@@ -241,7 +241,7 @@ impl Default for Health {
         Health {
             kept: Vec::new(),
             stride: 1,
-            told: 0,
+            calls: 0,
             count: 0,
             first: f64::NAN,
             smallest: f64::INFINITY,

@@ -87,11 +87,11 @@ pub(crate) fn run(session: &mut Session, args: &GradArgs) -> Result<(), Failed> 
     let (after, beside_check) = (beside_bytes((numbers * REAL) as u64), beside_bytes(asked.beside.check));
     let (ran, is_suspicious) =
         points::suspicious(of.point(), || value_alone(&loaded, &of_value_code, objective, &inputs, &limits));
-    let told = |failed, of: Target<'_>| match within {
-        Within::Stopping { .. } => told_what_works(failed, &asked, of, &limits),
+    let explained = |failed, of: Target<'_>| match within {
+        Within::Stopping { .. } => naming_what_works(failed, &asked, of, &limits),
         _ => failed,
     };
-    let (found, forward) = ran.map_err(|failed| told(failed, of))?;
+    let (found, forward) = ran.map_err(|failed| explained(failed, of))?;
     if is_suspicious && asked.beside.sides > 0 {
         let Sides::Within { gradient, left } = beside else {
             return Err(planner.too_small_for_sides(limits.budget).into());
@@ -107,7 +107,7 @@ pub(crate) fn run(session: &mut Session, args: &GradArgs) -> Result<(), Failed> 
     }
     let of = Target { program: &program, wrt: &wrt, inputs: &inputs };
     let mut found_gradient = gradient(of, &limits, mode, (&asked, &within))
-        .map_err(|error| told(explain::gradient(error, &loaded), of))?;
+        .map_err(|error| explained(explain::gradient(error, &loaded), of))?;
     let rounding = match exact {
         Some(exact) => Some(exact.rounding(of, &limits, &mut found_gradient, &loaded)?),
         None => None,
@@ -151,7 +151,7 @@ pub(crate) fn run(session: &mut Session, args: &GradArgs) -> Result<(), Failed> 
 }
 
 /// A run of which no plan was made was stopped: which budget does, if a run of the values can tell.
-fn told_what_works(mut failed: Failed, asked: &Asked, of: Target<'_>, limits: &Limits) -> Failed {
+fn naming_what_works(mut failed: Failed, asked: &Asked, of: Target<'_>, limits: &Limits) -> Failed {
     if let [problem] = &mut failed.0[..]
         && problem.code == "PAL0275"
         && let Some(least) = plan::least_counted(asked, of, limits)

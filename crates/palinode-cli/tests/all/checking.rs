@@ -109,7 +109,7 @@ fn known_derivatives_at_near_and_away_from_kinks_and_jumps() {
 }
 
 #[test]
-fn values_on_both_sides_of_a_jump_are_told() {
+fn values_on_both_sides_of_a_jump_are_reported() {
     let (_, check, _) = one("sides", "param x = 3\nloss y = x*x + floor(x)\n");
     let value = |name: &str| check[name].as_f64().unwrap();
     assert!(close(value("left"), 11.0) && close(value("right"), 12.0), "{check}");
@@ -117,7 +117,7 @@ fn values_on_both_sides_of_a_jump_are_told() {
 }
 
 #[test]
-fn a_search_by_halving_is_told_from_its_function() {
+fn a_search_by_halving_is_told_apart_from_its_function() {
     let source = "param a = 2\nvar low = 0.0\nvar high = 4.0\nfor i in 0..40 {\n  let m = (low + high) / 2\n  if m * m < a {\n    low = m\n  } else {\n    high = m\n  }\n}\nloss y = low\n";
     let (gradient, check, code) = one("halving", source);
     assert_eq!((gradient, code), (0.0, 0), "{check}");
@@ -217,7 +217,7 @@ fn random_corners() {
             continue;
         }
         // Kinks that cancel leave a smooth function: what is chosen at each of them is not its derivative,
-        // and that is told.
+        // and the answer says so.
         let cancel = !jumps && close(sides[0], sides[1]) && !close(slope, sides[0]);
         let branches =
             "var up = 0.0\nif t > 0 {\n  up = 3*t + 2\n}\nvar low = -2*t\nif t < 0 {\n  low = t*t\n}\n";

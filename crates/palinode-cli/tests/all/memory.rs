@@ -189,14 +189,14 @@ fn named(refusal: &Value) -> Vec<String> {
     least.into_iter().chain(help.split([' ', ';', '`']).filter(is_budget).map(str::to_string)).collect()
 }
 
-/// Refused with one byte, a command line is told which budgets work: they do. Gives the refusal, its code and
-/// the answers.
+/// Refused with one byte, a command line names the budgets that work: they do. Gives the refusal, its code
+/// and the answers.
 fn within_named(words: &[&str]) -> (Value, i32, Vec<(String, Value)>) {
     let with = |budget: &str| json(&[words, &["--budget", budget]].concat());
     let (refusal, code) = with("1");
     let answer = |budget: String| {
         let (answer, code) = with(&budget);
-        assert_eq!(code, 0, "{words:?} --budget {budget}, as it was told\n{refusal:#}\n{answer:#}");
+        assert_eq!(code, 0, "{words:?} --budget {budget}, which the refusal named\n{refusal:#}\n{answer:#}");
         (budget, answer)
     };
     let answers = named(&refusal).into_iter().map(answer).collect();
@@ -482,7 +482,7 @@ fn loop_keeps_a_budget_or_refuses_it_as_grad_does() {
             let problem = &looked["errors"][0]["code"];
             let (grad, grad_code) = json(&["grad", &model, "--budget", &budget_word]);
             match grad_code {
-                // Forward mode does not go back.
+                // Forward mode reverses nothing.
                 0 if grad["mode"] == "forward" => {}
                 // Logs of every round have no schedule to show.
                 0 => assert_eq!(problem, "PAL0412", "{name} {budget}"),

@@ -79,7 +79,7 @@ fn closed_streams_are_noticed() {
         assert_eq!(run(&format!("{words} <> /dev/null >&0")).0, 0, "{words}");
         assert_eq!(run(&format!("{words} 2>&-")).0, 0, "{words}");
     }
-    // Mistakes keep their code, whoever can be told.
+    // Mistakes keep their code, even if no stream is open to say so.
     for (words, expected) in
         [("grad div.pal", 3), ("grad div.pal --json", 3), ("grad darg.pal", 1), ("grd", 2)]
     {
@@ -87,7 +87,7 @@ fn closed_streams_are_noticed() {
             assert_eq!(run(&format!("{words} {closed}")).0, expected, "{words} {closed}");
         }
     }
-    // What was told elsewhere is told.
+    // The other stream still gets its message.
     assert!(run("grad div.pal --json >&-").1.contains("PAL0609"));
     assert!(run("grad div.pal --json 2>&-").1.contains("\"exit\": 3"));
     let (code, text) = run("run - <&-");

@@ -1,6 +1,6 @@
 //! The memory of an array, and when it may be written to.
 //!
-//! Input: reads and writes of slots. Output: values, and a copy exactly when somebody still needs the old
+//! Input: reads and writes of cells. Output: values, and a copy exactly when somebody still needs the old
 //! ones.
 //!
 //! A [`Buffer`] is what all views of one array share. It has values, and a storage (a run of cotangents) once
@@ -36,7 +36,7 @@ pub(super) struct Buffer<S> {
     memory: RefCell<Memory<S>>,
     /// How the values were computed, on a tape that recomputes.
     recipe: RefCell<Option<Recipe<S>>>,
-    /// How many slots count; the memory may hold more.
+    /// How many cells count; the memory may hold more.
     len: Cell<usize>,
     /// What a planted bug has left uncopied.
     #[cfg(test)]
@@ -58,7 +58,7 @@ struct Shared<S> {
 /// How much of a buffer a write replaces.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Extent {
-    /// Every slot.
+    /// Every cell.
     Whole,
     Part,
 }
@@ -185,7 +185,7 @@ impl<S: Scalar<Bool = bool>> Buffer<S> {
         }
     }
 
-    /// Whether something can be added to its slots with their cotangents left where they are: it is active,
+    /// Whether something can be added to its cells with their cotangents left where they are: it is active,
     /// and the storage is its own.
     pub(super) fn accumulates(&self) -> bool {
         self.policy.get() != WhenOverwritten::AlwaysCopy

@@ -2,7 +2,7 @@
 //!
 //! Input: positions and numbers. Output: values; a step on the tape per element if something is active.
 //!
-//! A read becomes a node at once, because a later write changes what the slot means. A number that is written
+//! A read becomes a node at once, because a later write changes what the cell means. A number that is written
 //! becomes a node if it is not one yet.
 
 use super::Array;
@@ -41,15 +41,15 @@ positions! {
 impl<S: Scalar<Bool = bool>> Array<S> {
     #[track_caller]
     #[inline]
-    fn slot(&self, position: impl Position) -> usize {
-        let slot = match position.with(|position| self.view.slot(position)) {
-            Ok(slot) => slot,
+    fn cell(&self, position: impl Position) -> usize {
+        let cell = match position.with(|position| self.view.cell(position)) {
+            Ok(cell) => cell,
             Err(message) => panic!("{message}"),
         };
-        if slot >= self.buffer.len() {
+        if cell >= self.buffer.len() {
             self.check_length();
         }
-        slot
+        cell
     }
 
     /// An element. Every call is a step of its own on the tape.
@@ -59,8 +59,8 @@ impl<S: Scalar<Bool = bool>> Array<S> {
     #[track_caller]
     #[inline]
     pub fn get(&self, position: impl Position) -> Var<S> {
-        let slot = self.slot(position);
-        let value = self.buffer.values()[slot];
+        let cell = self.cell(position);
+        let value = self.buffer.values()[cell];
         let stamp = self.stamp();
         let Some(storage) = self.buffer.storage() else {
             stamp.check();
@@ -68,7 +68,7 @@ impl<S: Scalar<Bool = bool>> Array<S> {
         };
         let zero = S::zero();
         let node = with_recorder(stamp, |recorder: &mut Recorder<S>| {
-            let node = recorder.push_read(storage, slot, zero);
+            let node = recorder.push_read(storage, cell, zero);
             if stamp.is_traced() {
                 recorder.trace_leaf("get", node, value);
             }
@@ -83,7 +83,7 @@ impl<S: Scalar<Bool = bool>> Array<S> {
     /// If there is no such element.
     #[track_caller]
     pub fn value(&self, position: impl Position) -> S {
-        self.buffer.values()[self.slot(position)]
+        self.buffer.values()[self.cell(position)]
     }
 
     /// Overwrites an element.
@@ -94,8 +94,8 @@ impl<S: Scalar<Bool = bool>> Array<S> {
     #[track_caller]
     #[inline]
     pub fn set(&mut self, position: impl Position, value: impl Operand<Var<S>>) {
-        let slot = self.slot(position);
-        self.write_slot(slot, value.operand(), Kind::Set, Location::caller());
+        let cell = self.cell(position);
+        self.write_cell(cell, value.operand(), Kind::Set, Location::caller());
     }
 
     /// Adds to an element.
@@ -105,8 +105,8 @@ impl<S: Scalar<Bool = bool>> Array<S> {
     #[track_caller]
     #[inline]
     pub fn add_at(&mut self, position: impl Position, value: impl Operand<Var<S>>) {
-        let slot = self.slot(position);
-        self.write_slot(slot, value.operand(), Kind::Add, Location::caller());
+        let cell = self.cell(position);
+        self.write_cell(cell, value.operand(), Kind::Add, Location::caller());
     }
 
     /// Exchanges two elements.
@@ -116,20 +116,20 @@ impl<S: Scalar<Bool = bool>> Array<S> {
     #[track_caller]
     pub fn swap(&mut self, first: impl Position, second: impl Position) {
         let at = Location::caller();
-        let (first, second) = (self.slot(first), self.slot(second));
-        let slot = |slot| self.seen_at(slot).get([]);
-        let (x, y) = (slot(first), slot(second));
-        self.write_slot(first, y, Kind::Set, at);
-        self.write_slot(second, x, Kind::Set, at);
+        let (first, second) = (self.cell(first), self.cell(second));
+        let cell = |cell| self.seen_at(cell).get([]);
+        let (x, y) = (cell(first), cell(second));
+        self.write_cell(first, y, Kind::Set, at);
+        self.write_cell(second, x, Kind::Set, at);
     }
 
-    /// One slot as an array without axes.
-    fn seen_at(&self, slot: usize) -> Array<S> {
-        Array { buffer: self.buffer.clone(), view: View::repeated(slot, &[]) }
+    /// One cell as an array without axes.
+    fn seen_at(&self, cell: usize) -> Array<S> {
+        Array { buffer: self.buffer.clone(), view: View::repeated(cell, &[]) }
     }
 
     #[inline]
-    fn write_slot(&self, slot: usize, value: Var<S>, kind: Kind, at: &'static Location<'static>) {
+    fn write_cell(&self, cell: usize, value: Var<S>, kind: Kind, at: &'static Location<'static>) {
         self.check_writable();
         let stamp = self.stamp().join(value.stamp());
         stamp.check();
@@ -139,21 +139,21 @@ impl<S: Scalar<Bool = bool>> Array<S> {
         let by = if kind == Kind::Set { "set" } else { "add_at" };
         self.buffer.prepare_write(Write { by, at });
         {
-            let memory = &mut self.buffer.memory()[slot];
+            let memory = &mut self.buffer.memory()[cell];
             *memory = if kind == Kind::Set { value.primal() } else { *memory + value.primal() };
         }
-        self.push_write(slot, value, kind);
+        self.push_write(cell, value, kind);
     }
 
     #[inline]
-    fn push_write(&self, slot: usize, value: Var<S>, kind: Kind) {
+    fn push_write(&self, cell: usize, value: Var<S>, kind: Kind) {
         let Some(storage) = self.buffer.storage() else { return };
         if kind == Kind::Add && !value.is_active() {
             return;
         }
         let node = value.node();
         with_recorder(self.stamp(), |recorder: &mut Recorder<S>| {
-            recorder.push_step(kind, storage, slot, node);
+            recorder.push_step(kind, storage, cell, node);
         });
     }
 
@@ -202,7 +202,7 @@ impl<S: Scalar<Bool = bool>> Array<S> {
         }
     }
 
-    /// What comes before the regions of a write to all its slots are asked for: see
+    /// What comes before the regions of a write to all its cells are asked for: see
     /// [`Buffer::fork_storage`](super::buffer::Buffer::fork_storage).
     pub(super) fn begin_write(&self) {
         if !self.is_whole() {
@@ -210,7 +210,7 @@ impl<S: Scalar<Bool = bool>> Array<S> {
         }
     }
 
-    /// Puts new values into all its slots; [`Array::begin_write`] came before.
+    /// Puts new values into all its cells; [`Array::begin_write`] came before.
     pub(super) fn replace(&self, values: Vec<S>, write: Write) {
         if self.is_whole() {
             self.buffer.fork_storage(Extent::Whole);
@@ -219,8 +219,8 @@ impl<S: Scalar<Bool = bool>> Array<S> {
         }
         self.buffer.prepare_memory(write);
         let memory = &mut *self.buffer.memory();
-        for (slot, value) in self.view.walk().zip(values) {
-            memory[slot] = value;
+        for (cell, value) in self.view.walk().zip(values) {
+            memory[cell] = value;
         }
     }
 
@@ -231,8 +231,8 @@ impl<S: Scalar<Bool = bool>> Array<S> {
     #[track_caller]
     pub fn push(&mut self, value: impl Operand<Var<S>>) {
         self.check_resizable("push");
-        let (value, slot) = (value.operand(), self.len());
-        check_elements("push", &[slot + 1]);
+        let (value, cell) = (value.operand(), self.len());
+        check_elements("push", &[cell + 1]);
         let stamp = self.stamp().join(value.stamp());
         stamp.check();
         if value.is_active() {
@@ -241,19 +241,19 @@ impl<S: Scalar<Bool = bool>> Array<S> {
         self.buffer.prepare_write(Write { by: "push", at: Location::caller() });
         {
             let mut memory = self.buffer.memory();
-            memory.truncate(slot);
+            memory.truncate(cell);
             memory.push(value.primal());
         }
-        self.buffer.set_len(slot + 1);
-        self.view.shape[0] = slot + 1;
+        self.buffer.set_len(cell + 1);
+        self.view.shape[0] = cell + 1;
         // A single element, or none, may have had any stride.
         self.view.strides[0] = 1;
         if let Some(storage) = self.buffer.storage() {
             with_recorder(self.stamp(), |recorder: &mut Recorder<S>| {
-                recorder.storage_reaches(storage, slot + 1);
+                recorder.storage_reaches(storage, cell + 1);
             });
         }
-        self.push_write(slot, value, Kind::Set);
+        self.push_write(cell, value, Kind::Set);
     }
 
     /// Takes the last element of a vector away; `None` if there is none.
@@ -278,7 +278,7 @@ impl<S: Scalar<Bool = bool>> Array<S> {
     pub fn truncate(&mut self, len: usize) {
         self.check_resizable("truncate");
         if len < self.len() {
-            // Nothing is recorded: nobody can read these slots until they are written again.
+            // Nothing is recorded: nobody can read these cells until they are written again.
             self.buffer.set_len(len);
             self.view.shape[0] = len;
         }
@@ -296,7 +296,7 @@ impl<S: Scalar<Bool = bool>> Array<S> {
 }
 
 impl<'a, S: Scalar<Bool = bool>> ArrayOperand<'a, S> {
-    /// Its slots or its node, laid over a shape; none if it is constant.
+    /// Its cells or its node, laid over a shape; none if it is constant.
     pub(super) fn region(&self, shape: &[usize]) -> Option<Region> {
         match self {
             ArrayOperand::Array(array) => array.region(),

@@ -172,7 +172,7 @@ impl<S: Scalar<Bool = bool>> Array<S> {
         let mut found = reserved(self.len());
         match self.view.is_run() {
             true => found.extend_from_slice(&values[self.view.offset..self.view.offset + self.len()]),
-            false => found.extend(self.view.walk().map(|slot| values[slot])),
+            false => found.extend(self.view.walk().map(|cell| values[cell])),
         }
         found
     }
@@ -230,13 +230,13 @@ impl<S: Scalar<Bool = bool>> Array<S> {
         );
     }
 
-    /// Its slots, if it is active.
+    /// Its cells, if it is active.
     fn region(&self) -> Option<Region> {
         let home = Home::Storage(self.buffer.storage()?);
         Some(Region { home, places: Places::View(self.view.clone()) })
     }
 
-    /// Its slots; it is active.
+    /// Its cells; it is active.
     fn output(&self) -> Region {
         self.region().expect("a result that is recorded is active")
     }

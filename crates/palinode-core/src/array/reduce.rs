@@ -313,9 +313,9 @@ impl<S: Scalar> Ties<S> {
         place: impl Fn(usize) -> usize,
         to: Home,
     ) -> Linear<S> {
-        let slots: Vec<usize> = view.walk().collect();
+        let cells: Vec<usize> = view.walk().collect();
         let list = |places: Vec<usize>| Places::List(places.into_iter().map(|place| place as u32).collect());
-        let sources = self.from.iter().map(|&element| slots[element]).collect();
+        let sources = self.from.iter().map(|&element| cells[element]).collect();
         let targets = self.to.iter().map(|&result| place(result)).collect();
         let partial = match self.to.windows(2).all(|pair| pair[0] != pair[1]) {
             true => Partial::One,

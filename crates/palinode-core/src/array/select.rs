@@ -17,15 +17,15 @@ impl<S: Scalar<Bool = bool>> Array<S> {
     /// If this has another number of axes than one, or there is no such element.
     #[track_caller]
     pub fn gather(&self, positions: &[usize]) -> Array<S> {
-        let slots = self.slots_of("gather", positions);
+        let cells = self.cells_of("gather", positions);
         let stamp = self.stamp();
         stamp.check();
         let values: Vec<S> = {
             let from = self.buffer.values();
-            slots.iter().map(|&slot| from[slot as usize]).collect()
+            cells.iter().map(|&cell| from[cell as usize]).collect()
         };
         let shape = [values.len()];
-        let from = self.region().map(|region| Region { places: Places::List(slots), ..region });
+        let from = self.region().map(|region| Region { places: Places::List(cells), ..region });
         Array::moved("gather", values, &shape, stamp, from)
     }
 
@@ -63,7 +63,7 @@ impl<S: Scalar<Bool = bool>> Array<S> {
         at: &'static Location<'static>,
     ) {
         self.check_writable();
-        let slots = self.slots_of(name, positions);
+        let cells = self.cells_of(name, positions);
         assert!(
             values.shape() == [positions.len()],
             "palinode: PAL0101: {name} of {} positions takes as many values, not shape {}",
@@ -81,34 +81,34 @@ impl<S: Scalar<Bool = bool>> Array<S> {
         let from = values.region();
         {
             let memory = &mut *self.buffer.memory();
-            for (&slot, value) in slots.iter().zip(given) {
-                let slot = &mut memory[slot as usize];
-                *slot = if replaces { value } else { *slot + value };
+            for (&cell, value) in cells.iter().zip(given) {
+                let cell = &mut memory[cell as usize];
+                *cell = if replaces { value } else { *cell + value };
             }
         }
         let Some(Region { home, .. }) = self.region() else { return };
         if replaces || from.is_some() {
-            let output = Region { home, places: Places::List(slots) };
+            let output = Region { home, places: Places::List(cells) };
             self.record(stamp, Linear::moving(name, output, replaces, from));
         }
     }
 
     #[track_caller]
-    fn slots_of(&self, name: &str, positions: &[usize]) -> Vec<u32> {
+    fn cells_of(&self, name: &str, positions: &[usize]) -> Vec<u32> {
         self.check_length();
         let [length] = self.shape()[..] else {
             panic!("palinode: PAL0101: {name} needs a vector, not shape {}", Shape(self.shape()))
         };
-        let mut slots = Vec::with_capacity(positions.len());
+        let mut cells = Vec::with_capacity(positions.len());
         for &position in positions {
             assert!(
                 position < length,
                 "palinode: PAL0101: {name} of position {position} of a vector of {length} elements"
             );
-            let slot = self.view.offset as isize + position as isize * self.view.strides[0];
-            slots.push(slot as u32);
+            let cell = self.view.offset as isize + position as isize * self.view.strides[0];
+            cells.push(cell as u32);
         }
-        slots
+        cells
     }
 
     /// Arrays one after the other, along the first axis.

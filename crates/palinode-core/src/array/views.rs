@@ -1,7 +1,7 @@
 //! Views: other names for elements of an array. Reads and writes go through to the array.
 //!
 //! Input: an array. Output: another [`Array`] on the same buffer. Nothing is recorded and nothing is copied:
-//! the tape sees slots of one storage, so gradients of overlapping views need no special care.
+//! the tape sees cells of one storage, so gradients of overlapping views need no special care.
 
 use super::Array;
 use crate::tape::arrays::View;

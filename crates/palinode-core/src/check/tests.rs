@@ -154,7 +154,7 @@ fn what_holds_only_at_the_point_cannot_be_checked() {
 }
 
 #[test]
-fn a_slope_across_decisions_is_told() {
+fn a_slope_across_decisions_is_reported() {
     // A search by halving: between decisions it is constant, across them it is the square root.
     let halving = |a: f64| {
         let (mut low, mut high, mut path) = (0.0, 4.0, 1_u64);

@@ -1,7 +1,7 @@
 //! nalgebra's `ComplexField` and `RealField` for every derivative number.
 //!
 //! Input: nalgebra's generic algorithms. Output: rows of the rule table; branches as they are for `f64`, by
-//! `<` and so through the decision hook. What this means for decompositions is told in `nalgebra.rs`.
+//! `<` and so through the decision hook. What this means for decompositions is described in `nalgebra.rs`.
 
 use super::num_traits::is_negative;
 use super::{FormatLimits, rows};

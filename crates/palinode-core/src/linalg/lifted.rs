@@ -278,11 +278,11 @@ impl<S: Kernel, R: Rule<S>> CustomRule<S> for Node<R> {
         let mut numbers = outputs.iter().copied();
         let outputs: Vec<_> = self.blocks.outputs.iter().map(|block| block.unpack(&mut numbers)).collect();
         let cotangents = self.rule.cotangent(&outputs, &self.active)?;
-        let mut slots = inputs.iter_mut();
+        let mut targets = inputs.iter_mut();
         for ((block, cotangent), &active) in self.blocks.inputs.iter().zip(cotangents).zip(&self.active) {
             if let (true, Some(cotangent)) = (active, cotangent) {
-                for (entry, slot) in block.entries().zip(&mut slots) {
-                    *slot = *slot + cotangent[entry];
+                for (entry, target) in block.entries().zip(&mut targets) {
+                    *target = *target + cotangent[entry];
                 }
             }
         }
@@ -297,9 +297,9 @@ impl<S: Kernel, R: Rule<S>> CustomRule<S> for Node<R> {
             false => block.unpack(core::iter::empty()),
         });
         let results = push_tangents(&self.rule, &self.blocks, tangents)?;
-        let mut slots = outputs.iter_mut();
+        let mut targets = outputs.iter_mut();
         for (block, result) in self.blocks.outputs.iter().zip(results) {
-            block.entries().zip(&mut slots).for_each(|(entry, slot)| *slot = result[entry]);
+            block.entries().zip(&mut targets).for_each(|(entry, target)| *target = result[entry]);
         }
         Ok(())
     }

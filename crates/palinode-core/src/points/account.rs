@@ -45,7 +45,7 @@ impl Account {
     }
 
     /// What [`kept_bytes`](super::kept_bytes) says, and so many bytes more for logs of comparisons, which are
-    /// cut where they are beyond: what is missing is not told apart.
+    /// cut where they are beyond: what lies beyond cannot be told apart.
     pub fn for_kept(point: &[f64], order: usize, more: usize) -> Self {
         let of_log = super::LEAST_LOG.saturating_add(more / super::most_runs(point, order));
         let limit = super::kept_bytes(point, order).saturating_add(more);

@@ -137,8 +137,8 @@ pub(super) fn examine<S: Scalar, R, E: From<Error>>(
         levels,
     };
     let refusal = look.refusal();
-    if let Some(no_room) = account.refused() {
-        return Err(no_room.into());
+    if let Some(excess) = account.refused() {
+        return Err(excess.into());
     }
     match refusal {
         Some(error) => {

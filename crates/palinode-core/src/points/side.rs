@@ -251,7 +251,7 @@ impl<'a> Side<'a> {
         first.into_iter().flatten().fold(0.0, |largest: f64, part| largest.max(part.abs()))
     }
 
-    /// How the comparison went on this side, if it can be told which one it is there: up to where the paths
+    /// How the comparison went on this side, if it can be identified there: up to where the paths
     /// diverge, or to the end if both runs made as many.
     fn outcome(&self, here: &Log, number: usize) -> Option<Outcome> {
         let there = self.log();

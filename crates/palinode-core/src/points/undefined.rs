@@ -44,8 +44,8 @@ pub(super) fn plainly<S: Scalar, R, E: From<Error>>(
     .unwrap_or_else(|| explained(account, x, run))
 }
 
-/// The comparison that is to blame, or what the run says itself: of plain numbers, so that nobody is told to
-/// keep inside a domain that he is in.
+/// The comparison that is to blame, or the run's own error on plain numbers, so that nobody is asked to
+/// stay inside a domain that they are in.
 #[cold]
 pub(super) fn explained<S: Scalar, R, E: From<Error>>(
     account: &Account,

@@ -129,7 +129,7 @@ struct Seen {
     /// Of which sides the part is, and on the way of which directions it lies: a bit for each, three for a
     /// direction.
     agrees: u32,
-    /// Which of these are told by vague ends.
+    /// Which of these are known from vague ends only.
     vaguely: u32,
     /// What lies between the ends of a direction: of those that are not vague, and of all.
     between: [Interval; 2],
@@ -285,8 +285,8 @@ impl Verdict {
         let suspects = &here.log.suspects;
         let each = || suspects.iter().zip(&self.of_point);
         let known = each().find(|(_, of_point)| **of_point == Some(true));
-        let untold = || each().find(|(suspect, of_point)| of_point.is_none() && suspect.may_be_of_point());
-        let of_point = known.or_else(untold).map(|(suspect, _)| suspect);
+        let unsettled = || each().find(|(suspect, of_point)| of_point.is_none() && suspect.may_be_of_point());
+        let of_point = known.or_else(unsettled).map(|(suspect, _)| suspect);
         let wrong = match of_point {
             None => (0..here.parts.len()).find(|&part| !self.is_usual(here, part, vague)),
             Some(_) => here.functions().find_map(|parts| self.wrong_part(here, parts, vague, are_excused)),

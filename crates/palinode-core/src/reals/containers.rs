@@ -102,7 +102,7 @@ impl<S, K: Plain + Ord, R: Reals<S>> Reals<S> for BTreeMap<K, R> {
         }
         entries
     }
-    /// A bound for what the tree holds: its nodes are not told.
+    /// A bound for what the tree holds: its nodes cannot be counted.
     fn heap_bytes(&self) -> usize {
         let nodes = self.len() * (2 * (size_of::<K>() + size_of::<R>()) + 32);
         nodes + self.iter().map(|(key, item)| key.heap_bytes() + item.heap_bytes()).sum::<usize>()

@@ -163,7 +163,7 @@ pub enum SnapshotError {
         "PAL0512: there is no space for the snapshot before step {step}{place}: {why}; free some, keep fewer snapshots on disk, or \
          name another directory"
     )]
-    NoRoom {
+    NoSpace {
         /// The step that it is before.
         step: u64,
         /// Where it should go, as ` (path)`, or nothing.
@@ -210,7 +210,7 @@ impl SnapshotError {
         match self {
             SnapshotError::Missing { .. } => "PAL0510",
             SnapshotError::Damaged { .. } => "PAL0511",
-            SnapshotError::NoRoom { .. } => "PAL0512",
+            SnapshotError::NoSpace { .. } => "PAL0512",
             SnapshotError::Failed { .. } => "PAL0513",
             SnapshotError::OutOfRange { .. } => "PAL0514",
         }
@@ -221,7 +221,7 @@ impl SnapshotError {
         match self {
             SnapshotError::Missing { step, .. }
             | SnapshotError::Damaged { step, .. }
-            | SnapshotError::NoRoom { step, .. }
+            | SnapshotError::NoSpace { step, .. }
             | SnapshotError::Failed { step, .. }
             | SnapshotError::OutOfRange { step, .. } => *step,
         }

@@ -260,7 +260,7 @@ impl<S: Scalar<Bool = bool>> Record<'_, S> {
         rows
     }
 
-    /// The inputs that a node depends on, found by one reverse sweep over everything: slots of arrays mean
+    /// The inputs that a node depends on, found by one reverse sweep over everything: cells of arrays mean
     /// something else at different times.
     fn inputs_of(&self, output: u32, parents: &Parents) -> Vec<usize> {
         let recorder = &self.tape.recorder;
@@ -288,10 +288,10 @@ impl<S: Scalar<Bool = bool>> Record<'_, S> {
     pub fn size(&self) -> Size {
         let (nodes, edges) = (self.node_count() - 1, self.tape.recorder.arena.edges());
         let saved: usize = self.tape.recorder.custom.iter().map(|custom| custom.bytes()).sum();
-        // Arrays count a number for the cotangent of each slot.
+        // Arrays count a number for the cotangent of each cell.
         let of_cotangent = self.tape.recorder.arena.cotangent_bytes();
-        let slots = self.tape.recorder.arrays.slots * (of_cotangent - size_of::<S>());
-        let arrays = self.tape.recorder.arrays.needed_bytes() + slots;
+        let cells = self.tape.recorder.arrays.cells * (of_cotangent - size_of::<S>());
+        let arrays = self.tape.recorder.arrays.needed_bytes() + cells;
         let bytes = edges * (size_of::<S>() + size_of::<u32>()) + nodes * of_cotangent + saved + arrays;
         Size { nodes, edges, bytes }
     }
@@ -325,7 +325,7 @@ impl<S: Scalar<Bool = bool>> Record<'_, S> {
         finite::given_lanes("output cotangent", cotangents)
     }
 
-    /// `N` zeros per node and slot of an array, if there may be so many bytes.
+    /// `N` zeros per node and cell of an array, if there may be so many bytes.
     fn lanes<const N: usize>(&self) -> Result<Vec<[S; N]>, Error> {
         let count = self.tape.recorder.cotangents();
         let bytes = count * size_of::<[S; N]>() + N * self.tape.recorder.scratch_bytes();

@@ -138,9 +138,9 @@ impl<S: Scalar> Recorder<S> {
         self.arrays.release();
     }
 
-    /// How many cotangents a sweep needs: one per node, the sink included, and one per slot of an array.
+    /// How many cotangents a sweep needs: one per node, the sink included, and one per cell of an array.
     pub(crate) fn cotangents(&self) -> usize {
-        self.arena.next_node() as usize + self.arrays.slots
+        self.arena.next_node() as usize + self.arrays.cells
     }
 
     /// The bytes that a sweep needs for a while, besides cotangents: for an operation on whole arrays or a

@@ -33,10 +33,12 @@ use palinode_num::Scalar;
 /// fn shortened<'a>(x: palinode_core::Tape<&'static str>) -> palinode_core::Tape<&'a str> { x }
 /// ```
 /// ```compile_fail
-/// fn shortened<'a, 't>(x: palinode_core::Record<'t, &'static str>) -> palinode_core::Record<'t, &'a str> { x }
+/// fn shortened<'a, 't>(x: palinode_core::Record<'t, &'static str>) -> palinode_core::Record<'t, &'a str> { x
+/// }
 /// ```
 /// ```compile_fail
-/// fn shortened<'a, 't>(x: palinode_core::ArrayOperand<'t, &'static str>) -> palinode_core::ArrayOperand<'t, &'a str> { x }
+/// fn shortened<'a, 't>(x: palinode_core::ArrayOperand<'t, &'static str>) -> palinode_core::ArrayOperand<'t,
+/// &'a str> { x }
 /// ```
 pub(crate) type Invariant<S> = core::marker::PhantomData<fn(S) -> S>;
 
@@ -114,7 +116,7 @@ impl<S: Scalar> Open<S> {
 pub(crate) fn with_recorder<S: 'static, R>(stamp: Stamp, f: impl FnOnce(&mut Recorder<S>) -> R) -> R {
     stamp.busy(|recorder| {
         // SAFETY: the scope is open on this thread, so the pointer is that of the `&mut Recorder<S>` which
-        // the scope borrows, with the same `S` (module invariant). Nothing else uses it now: while the slot
+        // the scope borrows, with the same `S` (module invariant). Nothing else uses it now: while the entry
         // is busy every other way to it fails its check, and `Open` does not outlive its operation.
         f(unsafe { &mut *recorder.cast::<Recorder<S>>() })
     })

@@ -3,9 +3,9 @@
 //! Input: a stamp. Output: the pointer that the scope was opened with, or a panic that names both sides.
 //! `scope.rs` knows what it points to.
 //!
-//! A thread-local table holds a slot per open scope. A stamp carries its slot and a number that is never
-//! used twice, so one comparison of the slot's stamp with the handle's says at once: this scope, still
-//! open, on this thread. Constants carry stamp 0, which slot 0 always matches.
+//! A thread-local table holds an entry per open scope. A stamp carries its entry and a number that is never
+//! used twice, so one comparison of the entry's stamp with the handle's says at once: this scope, still
+//! open, on this thread. Constants carry stamp 0, which entry 0 always matches.
 //!
 //! Invariants, on which the `unsafe` of `scope.rs` relies: a pointer is found from when its scope is opened
 //! to when it is closed, on the thread that opened it, by its own stamp and no other, and not while it is
@@ -15,29 +15,29 @@ use core::cell::Cell;
 use std::sync::{Mutex, MutexGuard};
 
 const TRACED: u64 = 1;
-/// A slot's place in the stamp is its offset in the table, so that finding it takes one instruction.
-const SLOT_SHIFT: u32 = size_of::<Slot>().trailing_zeros();
-const SLOT_BITS: u32 = 6;
-const SLOTS: usize = 1 << SLOT_BITS;
-const COUNT_SHIFT: u32 = SLOT_SHIFT + SLOT_BITS;
+/// An entry's place in the stamp is its offset in the table, so that finding it takes one instruction.
+const ENTRY_SHIFT: u32 = size_of::<Entry>().trailing_zeros();
+const ENTRY_BITS: u32 = 6;
+const ENTRIES: usize = 1 << ENTRY_BITS;
+const COUNT_SHIFT: u32 = ENTRY_SHIFT + ENTRY_BITS;
 const COUNT_BITS: u32 = 33;
 const BLOCK_SHIFT: u32 = COUNT_SHIFT + COUNT_BITS;
 
-/// What a slot holds while its recorder is being written to: no stamp, because its low bits are set.
+/// What an entry holds while its recorder is being written to: no stamp, because its low bits are set.
 const BUSY: u64 = u64::MAX;
 
 /// Names one recording scope; zero for constants.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Stamp(u64);
 
-struct Slot {
+struct Entry {
     stamp: Cell<u64>,
     recorder: Cell<*mut ()>,
 }
 
 thread_local! {
-    static OPEN: [Slot; SLOTS] =
-        const { [const { Slot { stamp: Cell::new(0), recorder: Cell::new(core::ptr::null_mut()) } }; SLOTS] };
+    static OPEN: [Entry; ENTRIES] =
+        const { [const { Entry { stamp: Cell::new(0), recorder: Cell::new(core::ptr::null_mut()) } }; ENTRIES] };
     /// The block of numbers that this thread takes its stamps from, and how many of it are used.
     static NEXT: Cell<(u64, u64)> = const { Cell::new((0, 0)) };
 }
@@ -115,8 +115,8 @@ impl Stamp {
     pub(crate) const NONE: Stamp = Stamp(0);
 
     #[inline(always)]
-    fn slot(self) -> usize {
-        (self.0 >> SLOT_SHIFT) as usize % SLOTS
+    fn entry(self) -> usize {
+        (self.0 >> ENTRY_SHIFT) as usize % ENTRIES
     }
 
     /// Whether every operation is to be recorded with its name and values.
@@ -140,25 +140,25 @@ impl Stamp {
     /// Panics unless the scope is open on this thread.
     #[inline(always)]
     pub(crate) fn check(self) {
-        if OPEN.with(|open| open[self.slot()].stamp.get()) != self.0 {
+        if OPEN.with(|open| open[self.entry()].stamp.get()) != self.0 {
             not_open_here(self)
         }
     }
 
     /// Whether the scope is open on this thread.
     pub(crate) fn is_open(self) -> bool {
-        OPEN.with(|open| open[self.slot()].stamp.get()) == self.0
+        OPEN.with(|open| open[self.entry()].stamp.get()) == self.0
     }
 
     /// The pointer of an open scope of this thread; panics if the scope is not open here.
     #[inline(always)]
     pub(super) fn recorder(self) -> *mut () {
         OPEN.with(|open| {
-            let slot = &open[self.slot()];
-            if slot.stamp.get() != self.0 {
+            let entry = &open[self.entry()];
+            if entry.stamp.get() != self.0 {
                 not_open_here(self)
             }
-            slot.recorder.get()
+            entry.recorder.get()
         })
     }
 
@@ -169,15 +169,15 @@ impl Stamp {
     pub(super) fn opened(recorder: *mut (), traced: bool) -> Stamp {
         let number = fresh_number();
         OPEN.with(|open| {
-            let slot = (1..SLOTS).find(|&slot| open[slot].stamp.get() == 0).unwrap_or_else(|| {
+            let entry = (1..ENTRIES).find(|&entry| open[entry].stamp.get() == 0).unwrap_or_else(|| {
                 panic!(
                     "palinode: {} tapes are being recorded on this thread at once; that is the limit",
-                    SLOTS - 1
+                    ENTRIES - 1
                 )
             });
-            let stamp = number | if traced { TRACED } else { 0 } | (slot as u64) << SLOT_SHIFT;
-            open[slot].stamp.set(stamp);
-            open[slot].recorder.set(recorder);
+            let stamp = number | if traced { TRACED } else { 0 } | (entry as u64) << ENTRY_SHIFT;
+            open[entry].stamp.set(stamp);
+            open[entry].recorder.set(recorder);
             Stamp(stamp)
         })
     }
@@ -185,30 +185,30 @@ impl Stamp {
     /// Nobody finds the scope any more.
     pub(super) fn close(self) {
         OPEN.with(|open| {
-            let slot = &open[self.slot()];
-            slot.stamp.set(0);
-            slot.recorder.set(core::ptr::null_mut());
+            let entry = &open[self.entry()];
+            entry.stamp.set(0);
+            entry.recorder.set(core::ptr::null_mut());
         });
     }
 
     /// Runs `f` with the pointer of an open scope, which nobody else finds meanwhile.
     pub(super) fn busy<R>(self, f: impl FnOnce(*mut ()) -> R) -> R {
-        /// Opens the slot again, also on a panic.
+        /// Opens the entry again, also on a panic.
         struct Busy<'a> {
-            slot: &'a Slot,
+            entry: &'a Entry,
             stamp: u64,
         }
         impl Drop for Busy<'_> {
             fn drop(&mut self) {
-                self.slot.stamp.set(self.stamp);
+                self.entry.stamp.set(self.stamp);
             }
         }
         self.check();
         OPEN.with(|open| {
-            let slot = &open[self.slot()];
-            let recorder = slot.recorder.get();
+            let entry = &open[self.entry()];
+            let recorder = entry.recorder.get();
             assert!(!recorder.is_null(), "palinode: a constant has no tape");
-            let _busy = Busy { slot, stamp: slot.stamp.replace(BUSY) };
+            let _busy = Busy { entry, stamp: entry.stamp.replace(BUSY) };
             f(recorder)
         })
     }
@@ -237,14 +237,14 @@ fn different_tapes(a: Stamp, b: Stamp) -> ! {
 #[cold]
 #[inline(never)]
 fn not_open_here(stamp: Stamp) -> ! {
-    if OPEN.with(|slots| slots[stamp.slot()].stamp.get()) == BUSY {
+    if OPEN.with(|entries| entries[stamp.entry()].stamp.get()) == BUSY {
         panic!(
             "palinode: a Var was used while its tape was being written to. A number's own methods and \
              CustomRule::name must not compute with Vars of the tape that calls them."
         )
     }
-    let open: Vec<String> = OPEN.with(|slots| {
-        let stamps = slots.iter().map(|slot| slot.stamp.get()).filter(|&s| s != 0);
+    let open: Vec<String> = OPEN.with(|entries| {
+        let stamps = entries.iter().map(|entry| entry.stamp.get()).filter(|&s| s != 0);
         stamps.map(|s| Stamp(s).describe()).collect()
     });
     let here = match open.as_slice() {

@@ -1,7 +1,7 @@
 //! Reverse sweeps whose cotangents are compensated or exact sums.
 //!
 //! Input: a finished recording and cotangents of its outputs. Output: those of its inputs, from a sum per
-//! node and slot ([`SummedSweep`], which a [`Tape`](super::Tape) holds if it was asked for). A cotangent is
+//! node and cell ([`SummedSweep`], which a [`Tape`](super::Tape) holds if it was asked for). A cotangent is
 //! the sum of all contributions to it, products of a partial and a cotangent among them, and is rounded when
 //! the operation that made the value passes it on. So with exact sums it does not depend on the order in
 //! which the value was used.
@@ -52,7 +52,7 @@ impl<S: Scalar> SummedSweep<S> {
         SummedSweep { run: sweep::<S, A>, bytes: Sums::<S, A>::bytes }
     }
 
-    /// The bytes of sums for so many nodes and slots, at most.
+    /// The bytes of sums for so many nodes and cells, at most.
     pub(super) fn bytes(&self, places: usize) -> usize {
         (self.bytes)(places)
     }

@@ -5,7 +5,7 @@ use crate::error::Error;
 use core::marker::PhantomData;
 use palinode_num::{AccumulateProducts, Scalar};
 
-/// Cotangents under way: a sum for each node or slot that something has arrived at.
+/// Cotangents under way: a sum for each node or cell that something has arrived at.
 pub(crate) struct Sums<S, A> {
     sums: Vec<Option<Box<A>>>,
     numbers: PhantomData<S>,

@@ -25,7 +25,7 @@ pub struct TableRow {
     pub output: Option<f64>,
     /// What is kept for the reverse sweep: a partial per input.
     pub saved: Vec<f64>,
-    /// The arrays that it reads or writes, each with a number and the slots: `a2[0..4] <- a0[0..4] a1[0..4]`.
+    /// The arrays that it reads or writes, each with a number and the cells: `a2[0..4] <- a0[0..4] a1[0..4]`.
     pub array: Option<String>,
 }
 

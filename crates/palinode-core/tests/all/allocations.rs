@@ -377,8 +377,8 @@ fn schedules_take_what_they_say() {
         let (following, _, _, peak) = measured(make);
         assert!(peak <= said.planning.max(said.following), "{what}: {peak} bytes, {said:?} said");
         assert!(following <= said.following, "{what}: {following} bytes, {said:?} said");
-        let told = said.planning.max(said.following);
-        assert!(told <= 2 * peak + 512, "{what}: {peak} bytes, {said:?} said");
+        let most = said.planning.max(said.following);
+        assert!(most <= 2 * peak + 512, "{what}: {peak} bytes, {said:?} said");
     };
     for steps in [1, 2, 3, 10, 100, 700, 2000, 2001, 20_000] {
         for slots in [1, 2, 10, 100] {

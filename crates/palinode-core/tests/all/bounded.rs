@@ -25,7 +25,7 @@ pub(crate) struct Bounded<W: PositWidth> {
     pub(crate) error: f64,
 }
 
-/// What double-double may be off by, relatively, with room to spare.
+/// What double-double may be off by, relatively, with a margin.
 const DOUBLE_DOUBLE: f64 = 1.0 / (1u128 << 96) as f64;
 
 fn wide(v: f64) -> DoubleDouble {

@@ -327,7 +327,7 @@ fn compare<S: Leaf>(rule: &Lifted<S>, sample: &Sample, report: &mut Report) {
 
     let one = [S::one()];
     let mut tape = Tape::new();
-    let mut record = tape.record(&args, |x| (rule.first.var)(x)).expect("room");
+    let mut record = tape.record(&args, |x| (rule.first.var)(x)).expect("it fits");
     let gradient = record.reverse(&one).expect("lengths").to_vec();
     for i in 0..n {
         noting.first("var", i, gradient[i]);
@@ -340,11 +340,11 @@ fn compare<S: Leaf>(rule: &Lifted<S>, sample: &Sample, report: &mut Report) {
                     (0..n).map(|k| if k == i { x[0] } else { Var::lift(args[k]) }).collect();
                 (rule.first.var)(&mixed)
             })
-            .expect("room");
+            .expect("it fits");
         noting.first("var alone", i, record.reverse(&one).expect("lengths")[0]);
     }
     let mut traced = Tape::traced();
-    let mut record = traced.record(&args, |x| (rule.first.var)(x)).expect("room");
+    let mut record = traced.record(&args, |x| (rule.first.var)(x)).expect("it fits");
     for (i, &got) in record.reverse(&one).expect("lengths").iter().enumerate() {
         noting.first("traced", i, got);
     }
@@ -379,7 +379,7 @@ fn second_order_on_tapes<S: Leaf>(rule: &NestedTapes<S>, args: &[S], noting: &mu
     for i in 0..n {
         let seeded: Vec<Dual<S>> = (0..n).map(|k| Dual::new(args[k], unit(k, i))).collect();
         let mut tape = Tape::new();
-        let mut record = tape.record(&seeded, |x| (rule.var_dual)(x)).expect("room");
+        let mut record = tape.record(&seeded, |x| (rule.var_dual)(x)).expect("it fits");
         for (j, got) in record.reverse(&[Dual::one()]).expect("lengths").iter().enumerate() {
             noting.second("var dual", i, j, got.tangent);
         }
@@ -388,7 +388,7 @@ fn second_order_on_tapes<S: Leaf>(rule: &NestedTapes<S>, args: &[S], noting: &mu
             let seeded: Vec<_> = (0..n).map(|k| Dual::new(x[k], unit(k, i))).collect();
             (rule.dual_var)(&seeded).tangent
         });
-        for (j, &got) in record.expect("room").reverse(&[S::one()]).expect("lengths").iter().enumerate() {
+        for (j, &got) in record.expect("it fits").reverse(&[S::one()]).expect("lengths").iter().enumerate() {
             noting.second("dual var", i, j, got);
         }
     }
@@ -396,10 +396,10 @@ fn second_order_on_tapes<S: Leaf>(rule: &NestedTapes<S>, args: &[S], noting: &mu
     let mut record = outer
         .record(args, |x| {
             let mut inner = Tape::new();
-            let mut record = inner.record(x, |y| (rule.var_var)(y)).expect("room");
+            let mut record = inner.record(x, |y| (rule.var_var)(y)).expect("it fits");
             record.reverse(&[Var::one()]).expect("lengths").to_vec()
         })
-        .expect("room");
+        .expect("it fits");
     for i in 0..n {
         let seed: Vec<S> = (0..n).map(|k| unit(k, i)).collect();
         for (j, &got) in record.reverse(&seed).expect("lengths").iter().enumerate() {
@@ -443,7 +443,7 @@ pub(crate) fn promises<S: Leaf>(rule: &FirstOrder<S>, samples: &[Sample], report
         let z = (rule.value)(&args);
         let n = args.len();
         let mut tape = Tape::new();
-        let mut record = tape.record(&args, |x| (rule.var)(x)).expect("room");
+        let mut record = tape.record(&args, |x| (rule.var)(x)).expect("it fits");
         let gradient = record.reverse(&[S::one()]).expect("lengths").to_vec();
         for i in 0..n {
             let expected = S::from_f64(kink.gives[i]);

@@ -48,7 +48,7 @@ fn absolute_sweep(table: &Table, u: &[f64]) -> Absolute {
 /// whose quotient rule rounds up to four times where a partial rounds once.
 fn bound(program: &Program, u: &[f64]) -> Vec<f64> {
     let mut traced = Tape::traced();
-    let record = traced.record(&program.point, |x| program.run(x)).expect("room");
+    let record = traced.record(&program.point, |x| program.run(x)).expect("it fits");
     let absolute = absolute_sweep(&record.table(), u);
     let inputs = 1..=program.point.len();
     // The smallest normal number keeps the bound meaningful where everything underflows.
@@ -245,12 +245,12 @@ fn gradient_table(program: &Program) -> Table {
     let mut outer = Tape::traced();
     let record = outer.record(&program.point, |x| {
         let mut inner = Tape::new();
-        let mut record = inner.record(x, |y| program.first(y)).expect("room");
+        let mut record = inner.record(x, |y| program.first(y)).expect("it fits");
         let gradient = record.reverse(&[Var::one()]).expect("lengths").to_vec();
         // As a row of its own, also where an entry is a constant.
         gradient.iter().map(|&g| g + x[0] * 0.0).collect::<Vec<_>>()
     });
-    record.expect("room").table()
+    record.expect("it fits").table()
 }
 
 /// First-order error analysis by a reverse sweep: rounding error number k enters the gradient with the

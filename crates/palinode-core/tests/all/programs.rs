@@ -66,8 +66,8 @@ impl Fit {
     }
 }
 
-/// The largest magnitude of an argument: functions that grow fast or have poles get less room.
-fn room(op: Row, domain: Domain) -> f64 {
+/// The largest magnitude of an argument: functions that grow fast or have poles get smaller ones.
+fn largest(op: Row, domain: Domain) -> f64 {
     match (op.name(), domain) {
         (_, Domain::UnitClosed | Domain::UnitOpen) => 0.75,
         ("tan", _) => 1.0,
@@ -77,9 +77,9 @@ fn room(op: Row, domain: Domain) -> f64 {
 }
 
 fn fit(op: Row, domain: Domain, from: usize, value: f64) -> Fit {
-    let room = room(op, domain);
+    let largest = largest(op, domain);
     let mut scale = 1.0;
-    while (value * scale).abs() > room {
+    while (value * scale).abs() > largest {
         scale /= 2.0;
     }
     let plain = Fit { from, scale, squared: false, shift: 0.0 };

@@ -144,7 +144,7 @@ fn mixed_is_right(mixed: &Mixed, n: u64, sizes: Sizes, bytes: u64) {
     let walked =
         check(mixed.clone(), n, slots).unwrap_or_else(|m| panic!("n = {n}, {sizes:?}, {bytes} bytes: {m}"));
     assert_eq!(walked, mixed.cost(), "n = {n}, {sizes:?}, {bytes} bytes");
-    // The live step's residuals are beside the room.
+    // The live step's residuals come on top of the budget.
     let peak = palinode_core::schedule::peak_bytes(mixed.clone(), sizes);
     assert!(peak <= bytes + sizes.residual, "n = {n}, {sizes:?}, {bytes} bytes: {peak}");
 }

@@ -69,17 +69,17 @@ pub(crate) fn findings<S: Leaf>() -> Vec<Finding> {
         let dual_n = run(name, &dual_n);
 
         let mut tape = Tape::new();
-        let mut record = tape.record(&args, |x| run(name, x)).expect("room");
+        let mut record = tape.record(&args, |x| run(name, x)).expect("it fits");
         let reverse = record.reverse(&[S::one()]).expect("lengths").to_vec();
         let many = record.reverse_many(&[[S::zero(), S::one(), S::zero()]]).expect("lengths");
         let lane_seeds: Vec<[S; 2]> = (0..n).map(lanes).collect();
         let forward_many = record.forward_many(&lane_seeds).expect("lengths");
         let mut traced = Tape::traced();
-        let mut traced = traced.record(&args, |x| run(name, x)).expect("room");
+        let mut traced = traced.record(&args, |x| run(name, x)).expect("it fits");
         let traced_reverse = traced.reverse(&[S::one()]).expect("lengths").to_vec();
         // A second output that is not asked for must not leak its infinite partials into the first.
         let mut pair = Tape::traced();
-        let mut pair = pair.record(&args, |x| [x[0] + x[0], x[0].sqrt(), x[0].abs().ln()]).expect("room");
+        let mut pair = pair.record(&args, |x| [x[0] + x[0], x[0].sqrt(), x[0].abs().ln()]).expect("it fits");
         let unasked = pair.reverse(&[S::one(), S::zero(), S::zero()]).expect("lengths")[0];
         note(name, "unasked outputs", "dx".into(), unasked, 2.0);
         let lanes_of_pair = pair
@@ -133,7 +133,7 @@ fn a_zero_wins_everywhere() {
 #[test]
 fn a_zero_wins_in_nested_numbers() {
     let mut tape = Tape::new();
-    let mut record = tape.record(&[Dual::new(-1.0_f64, 1.0)], |x| x[0].relu().sqrt()).expect("room");
+    let mut record = tape.record(&[Dual::new(-1.0_f64, 1.0)], |x| x[0].relu().sqrt()).expect("it fits");
     let g = record.reverse(&[Dual::one()]).expect("lengths")[0];
     assert_eq!((g.value, g.tangent), (0.0, 0.0));
     let x = Dual::new(Dual::new(-1.0_f64, 1.0), Dual::new(1.0, 0.0));

@@ -82,7 +82,7 @@ impl Ledger {
         self.beside.set(self.beside.get() - usize::try_from(bytes).unwrap_or(usize::MAX));
     }
 
-    /// Whether there is room for so many bytes more.
+    /// Whether the budget allows so many bytes more.
     fn allow(&self, bytes: usize, op: &'static str) -> Result<(), RunErrorKind> {
         let taken = self.live.get() + self.beside.get();
         match taken.checked_add(bytes) {

@@ -41,7 +41,7 @@ pub(super) fn apply<R: Real>(
     }
     let shapes: Vec<&[usize]> = args.iter().filter_map(Val::lengths).collect();
     let bytes = workspace(&Op::Linalg(kind), &shapes, size_of::<R>());
-    let _room = memory.workspace(bytes, op)?;
+    let _charged = memory.workspace(bytes, op)?;
     let a = from_store(given);
     let vector = |x: &[R]| Store::from_slice(op, vec![x.len()], x, memory).map(Val::from_reals);
     // Arrays lie by rows.

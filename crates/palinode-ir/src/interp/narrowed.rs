@@ -68,9 +68,9 @@ pub(super) fn unpack<R: Real>(
     let op = Op::Unpack(narrow).name();
     let n = length(op, args[1].int())?;
     let words = args[0].array().ints().data();
-    let room = words.len() * narrow.per_word();
-    if n > room {
-        return Err(RunErrorKind::BadReshape { from: [room][..].into(), to: [n][..].into() });
+    let held = words.len() * narrow.per_word();
+    if n > held {
+        return Err(RunErrorKind::BadReshape { from: [held][..].into(), to: [n][..].into() });
     }
     let mut made = Store::with_capacity(op, vec![n], memory)?;
     let mask = u64::MAX >> (64 - width(narrow));

@@ -26,7 +26,7 @@ use crate::types::{Elem, Span, Type};
 /// How many steps pass between two reports of progress.
 const STEPS_PER_REPORT: u64 = 1 << 16;
 
-/// What is told about a run while it goes on.
+/// What is reported about a run while it goes on.
 pub(super) trait Observer {
     /// So many steps have been taken.
     fn steps(&mut self, _so_far: u64) {}

@@ -105,7 +105,7 @@ pub(crate) fn held_at_most(length: u64) -> u64 {
     length.saturating_add(length.clamp(SHORTEST as u64, LONGEST as u64) - 1)
 }
 
-/// How many snapshots a sweep of so many rounds has room for, if a state of so many values takes `each`
+/// How many snapshots a sweep of so many rounds keeps, if a state of so many values takes `each`
 /// bytes; if not even one fits, the bytes that there are. One round needs none, nor does a state of nothing.
 pub(crate) fn snapshots_of(keep: Keep, rounds: u64, values: usize, each: u64) -> Result<u64, u64> {
     let snapshots = match keep {
@@ -119,7 +119,7 @@ pub(crate) fn snapshots_of(keep: Keep, rounds: u64, values: usize, each: u64) ->
     Ok(snapshots.min(rounds))
 }
 
-/// How many snapshots `bytes` have room for, if the first state takes `first` of them and no other one more
+/// How many snapshots fit into `bytes`, if the first state takes `first` of them and no other one more
 /// than `largest`.
 pub(crate) fn snapshots_of_growing(bytes: u64, first: u64, largest: u64) -> u64 {
     1 + bytes.saturating_sub(first) / largest.max(1)

@@ -1,17 +1,17 @@
 //! What a loop changes by the same amount in every round, from the number of the round.
 //!
-//! A log to which every round of a `for` pushes so many elements has, at the start of a round, as many as
-//! before the loop and so many times the rounds that are over: its `dim` becomes this sum, and no version of
-//! the log is asked. An integer to which every round adds the same is no longer carried. So positions in
-//! logs, which reverse mode asks for in every round, are computed from counters instead of being kept in logs
-//! of their own.
+//! A log to which every round of a `for` pushes the same number of elements has, at the start of a round, as
+//! many as before the loop plus that number for each round that is over. Its `dim` becomes this sum, which
+//! needs no version of the log. An integer to which every round adds the same amount is no longer carried. So
+//! positions in logs, which reverse mode asks for in every round, are computed from counters instead of being
+//! kept in logs of their own.
 //!
-//! Inner loops count as well: what one adds is its rounds times what one of its rounds adds, if that is the
-//! same in every round of the loop around it.
+//! Inner loops count, too: such a loop adds its number of rounds times what one of them adds, if that is the
+//! same in every round of the enclosing loop.
 //!
-//! The other lengths that are needed are taken where their arrays are born, as in [`super::dims`].
+//! Other lengths that are needed are taken where their arrays are made, as in [`super::dims`].
 //!
-//! No error is added: every sum and product that is written is at most the length or integer that it makes
+//! No error is added: every intermediate sum and product is at most the length or integer that it leads to
 //! (or, for an integer that changes by one, the counter). Lengths are taken to be below 2^60, as in
 //! [`super::hoist`]: addresses have fewer bits.
 
@@ -22,7 +22,7 @@ use crate::op::{IntOp, Literal, Op};
 use crate::program::{Block, Function, Inst, Program, Value};
 use crate::types::{Span, Type};
 
-/// Counts instead of carrying.
+/// Replaces what loops carry by what their counters say.
 pub fn counted(program: &Program) -> Program {
     each(program, "counted", counted_function)
 }
@@ -62,14 +62,14 @@ pub(super) fn counted_function(function: &mut Function) {
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Factor {
     Len(Len),
-    /// The rounds of an inner loop, as its operand says.
+    /// The rounds of an inner loop: its operand.
     Rounds(Value),
 }
 
-/// A product of integers that are at least 0; of none, it is 1.
+/// A product of integers that are at least 0; without factors it is 1.
 type Amount = Vec<Factor>;
 
-/// How far a loop is.
+/// How far a loop has come.
 #[derive(Clone, Copy, Debug)]
 enum Over {
     /// So many rounds are over: the counter, and the number of rounds if it counts downwards.
@@ -84,7 +84,7 @@ struct Formula {
     start: Len,
     over: Over,
     amounts: Vec<Amount>,
-    /// An integer that loses one in each round instead.
+    /// An integer that decreases by one in each round instead.
     falls: bool,
 }
 
@@ -105,7 +105,7 @@ struct Finder<'a> {
     definitions: Vec<Option<(&'a Inst, usize)>>,
     /// By parameter or result of a loop.
     formulas: FastMap<Value, Formula>,
-    /// The arrays whose `dim`s there are.
+    /// The arrays whose `dim` is taken.
     asked: Vec<Value>,
 }
 
@@ -130,7 +130,7 @@ impl<'a> Finder<'a> {
         }
     }
 
-    /// Finds the formulas of a loop whose body has been looked at.
+    /// Finds the formulas of a loop after those of its body.
     fn count(&mut self, inst: &Inst, descending: bool) {
         let (rounds, body) = (inst.args[0], &inst.blocks[0]);
         let counter = body.params[0];
@@ -159,8 +159,7 @@ impl<'a> Finder<'a> {
         self.definitions[value.index()]
     }
 
-    /// What a loop adds to `init`, which it carries as this result: for each amount that it is, the rounds
-    /// times it.
+    /// What a loop adds to `init`, which it carries as this result: each amount times the number of rounds.
     fn of_inner(&self, result: Value) -> Option<Vec<Amount>> {
         let Formula { over: Over::All(rounds), amounts, falls: false, .. } = self.formulas.get(&result)?
         else {
@@ -177,7 +176,7 @@ impl<'a> Finder<'a> {
         })
     }
 
-    /// What a round adds to a log that it is given as `param`.
+    /// How many elements a round adds to a log that it is given as `param`.
     fn growth(&self, next: Value, param: Value, inside: &dyn Fn(Value) -> bool) -> Option<Vec<Amount>> {
         let (mut log, mut found) = (next, Vec::new());
         while log != param {
@@ -203,7 +202,7 @@ impl<'a> Finder<'a> {
         (0..rank).map(|axis| Factor::Len(self.shapes.len(value, axis))).collect()
     }
 
-    /// What a round adds to an integer that it is given as `param`; whether it takes one instead.
+    /// What a round adds to an integer that it is given as `param`, and whether it subtracts one instead.
     fn steps(
         &self,
         next: Value,
@@ -256,7 +255,7 @@ impl<'a> Finder<'a> {
         (by_one || (all_positive && positive(start))).then_some((start, amounts, falls))
     }
 
-    /// The formulas that are needed: those of integers, and of lengths that are asked for.
+    /// The formulas that are needed: those of integers, and of lengths that are read.
     fn found(mut self) -> FastMap<Value, Formula> {
         let mut needed: FastSet<Value> = FastSet::default();
         let ints = self.formulas.keys().copied().filter(|&value| self.function.ty(value) == Type::INT);
@@ -277,11 +276,11 @@ impl<'a> Finder<'a> {
 struct Writer<'a> {
     function: &'a mut Function,
     found: FastMap<Value, Formula>,
-    /// Lengths to take where their arrays are born.
+    /// Lengths to take where their arrays are made.
     needed: FastSet<(Value, u8)>,
     /// What stands for an integer.
     stands: FastMap<Value, Value>,
-    /// Lengths that are there.
+    /// Lengths that are available.
     lengths: FastMap<(Value, u8), Value>,
 }
 
@@ -336,14 +335,14 @@ impl Writer<'_> {
         }
     }
 
-    /// So many rounds, which may be said by a negative number.
+    /// A number of rounds; a negative operand means none.
     fn at_least_none(&mut self, rounds: Value, span: Span, out: &mut Vec<Inst>) -> Value {
         let none = self.literal(0, span, out);
         let rounds = self.stand(rounds);
         self.emit(Op::Int(IntOp::Max), vec![rounds, none], span, out)
     }
 
-    /// Computes what has a formula and is there from here on, and lengths that are needed later.
+    /// Computes what has a formula and is defined from here on, and lengths that are needed later.
     fn define(&mut self, value: Value, span: Span, out: &mut Vec<Inst>) {
         for axis in 0..self.function.ty(value).rank {
             if self.needed.remove(&(value, axis)) {

@@ -40,7 +40,7 @@ pub(super) fn inlined(program: Program) -> Program {
         function.tangent_rule.iter().for_each(|rule| sites[rule.index()] += 1);
     }
     let mut sizes: Vec<usize> = program.functions.iter().map(|function| function.body.size()).collect();
-    let mut room = GROWTH + sizes.iter().sum::<usize>();
+    let mut left = GROWTH + sizes.iter().sum::<usize>();
     let functions = &mut program.functions;
     for caller in order {
         if graph[caller].is_empty() {
@@ -55,7 +55,7 @@ pub(super) fn inlined(program: Program) -> Program {
             function: &mut function,
             sites: &sites,
             sizes: &sizes,
-            room: &mut room,
+            left: &mut left,
             allowed: &allowed,
             names: FastMap::default(),
         };
@@ -76,7 +76,7 @@ struct Inliner<'a> {
     /// The sizes of functions, of those below after their calls were replaced.
     sizes: &'a [usize],
     /// How many instructions copies may still add.
-    room: &'a mut usize,
+    left: &'a mut usize,
     allowed: &'a dyn Fn(FuncId) -> bool,
     /// What the results of calls are called now.
     names: FastMap<Value, Value>,
@@ -106,15 +106,15 @@ impl Inliner<'_> {
         block
     }
 
-    /// Whether there is room for a copy of a function, which is then taken.
+    /// Whether a copy of a function may be made; its instructions are then counted.
     fn may_copy(&mut self, callee: FuncId) -> bool {
         let size = self.sizes[callee.index()];
         if self.sites[callee.index()] == 1 || size <= TINY {
             return true;
         }
-        let fits = size <= *self.room;
+        let fits = size <= *self.left;
         if fits {
-            *self.room -= size;
+            *self.left -= size;
         }
         fits
     }

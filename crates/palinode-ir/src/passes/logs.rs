@@ -3,14 +3,14 @@
 //! A log that starts empty and to which every round of a `for` pushes one scalar holds at place `k` what
 //! round `k` pushed. If that follows from the number of the round and from what the loop does not change, a
 //! read of the log becomes the same computation, and the log is not needed; a log of one value is that value.
-//! Reverse mode keeps nothing of this kind where it knows; this is for programs about whose lengths more
-//! became known since, and for those by hand.
+//! Reverse mode keeps no such log if it knows this; the pass is for programs about whose lengths more became
+//! known later, and for programs written by hand.
 //!
-//! Only integers, truth values and literals are computed again: what reverse mode keeps of reals it keeps
-//! because that takes less.
+//! Only integers, truth values and literals are computed again: the reals that reverse mode keeps are cheaper
+//! to keep.
 //!
-//! A place outside the log is an error that vanishes; for every other one round `k` has computed the same, so
-//! no error is added.
+//! Reading outside the log was an error, which vanishes; for every other place round `k` has computed the
+//! same, so no error is added.
 
 use super::each;
 use crate::fast::FastMap;
@@ -56,7 +56,7 @@ struct Finder<'a> {
     function: &'a Function,
     /// The instructions without blocks, by their results.
     definitions: Vec<Option<&'a Inst>>,
-    /// By the log that a loop gives.
+    /// By the log that is a loop's result.
     found: FastMap<Value, Entry>,
 }
 
@@ -73,7 +73,7 @@ impl<'a> Finder<'a> {
         }
     }
 
-    /// Looks for logs among what a loop gives.
+    /// Looks for logs among the results of a loop.
     fn look(&mut self, inst: &'a Inst, descending: bool) {
         let body = &inst.blocks[0];
         let Some(end) = inst.results.first().map(|result| result.0) else { return };
@@ -118,7 +118,7 @@ impl<'a> Finder<'a> {
         let ty = self.function.ty(value);
         let may = matches!(inst.op, Op::Const(_))
             || (!ty.is_real() && ty.is_scalar() && inst.op.facts().again == Some(Recompute::Nothing));
-        // A version of an array that something consumes may not be asked for its length later.
+        // The length of an array version that something consumes may not be taken later.
         let on_scalars = inst.args.iter().all(|&arg| self.function.ty(arg).is_scalar());
         if !may || !on_scalars || insts.len() >= MAX_REPEATED {
             return false;
@@ -180,7 +180,7 @@ impl Writer<'_> {
             let last = self.emit(Op::Int(IntOp::Sub), vec![rounds, one], Type::INT, read, out);
             place = self.emit(Op::Int(IntOp::Sub), vec![last, place], Type::INT, read, out);
         }
-        // What is from outside the loop may have been read from a log, too.
+        // A value from outside the loop may have been read from a log, too.
         let mut here: FastMap<Value, Value> = FastMap::from_iter([(entry.counter, place)]);
         let find = |here: &FastMap<Value, Value>, this: &Self, value: Value| {
             *here.get(&value).or_else(|| this.stands.get(&value)).unwrap_or(&value)

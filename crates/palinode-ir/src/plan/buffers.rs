@@ -105,8 +105,8 @@ impl Ledger {
     }
 
     /// Takes memory for so many elements, held once.
-    pub(super) fn allocate(&mut self, elem: Elem, shape: Vec<Option<u64>>, room: u64) -> Id {
-        let bytes = room.saturating_mul(self.element_bytes(elem));
+    pub(super) fn allocate(&mut self, elem: Elem, shape: Vec<Option<u64>>, count: u64) -> Id {
+        let bytes = count.saturating_mul(self.element_bytes(elem));
         self.trace = mixed(self.trace, bytes);
         self.allocations += 1;
         let born = self.birth();
@@ -115,7 +115,7 @@ impl Ledger {
             shape,
             at_most: false,
             ints: None,
-            made: room,
+            made: count,
             bytes,
             beside: bookkeeping::ARRAY,
             born,

@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn constants_are_told_from_others() {
+    fn constants_are_told_apart_from_others() {
         assert!(Ints::new(vec![Some(4); 3]).after(1, 10).unwrap().is_constant());
         assert!(!Ints::new([4, 4, 5].map(Some).to_vec()).is_constant());
         assert!(!Ints::new(vec![Some(4), None]).is_constant());

@@ -39,7 +39,7 @@ impl SnapshotLoop {
         self.rounds.saturating_add(self.fewest_rounds())
     }
 
-    /// The fewest rounds with which any schedule of so many snapshots can go back.
+    /// The fewest rounds that any schedule of so many snapshots takes to reverse the loop.
     pub fn fewest_rounds(&self) -> u64 {
         self.rounds.saturating_add(advances(self.rounds, self.snapshots))
     }

@@ -258,7 +258,7 @@ impl<'p> Walk<'p> {
     /// A fresh array. Where a length depends on data, the record says how many elements there are.
     fn allocate(&mut self, elem: Elem, mut shape: Shape, span: Span) -> Walked<Id> {
         let known = elements(&shape);
-        let room = match &mut self.events {
+        let count = match &mut self.events {
             None => known.ok_or(PlanError::DependsOnData { what: "the length of an array", span })?,
             Some(events) => match events.next() {
                 Some(&Event::Elements(recorded)) if known.is_none_or(|known| known == recorded) => recorded,
@@ -269,9 +269,9 @@ impl<'p> Walk<'p> {
             let others =
                 shape.iter().flatten().fold(1, |product: u64, &length| product.saturating_mul(length));
             let unknown = shape.iter_mut().find(|length| length.is_none()).expect("there is one");
-            *unknown = room.checked_div(others);
+            *unknown = count.checked_div(others);
         }
-        let id = self.state.ledger.allocate(elem, shape, room);
+        let id = self.state.ledger.allocate(elem, shape, count);
         self.stop_at_peak()?;
         Ok(id)
     }

@@ -135,7 +135,7 @@ impl Network {
         }
     }
 
-    /// How far each node is from the source along edges with room.
+    /// How far each node is from the source along edges that are not full.
     fn levels(&self) -> Vec<u32> {
         let mut level = vec![NONE; self.first.len()];
         level[SOURCE] = 0;

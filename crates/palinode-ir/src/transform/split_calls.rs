@@ -21,9 +21,9 @@ impl Versions {
     }
 
     fn set(&mut self, id: FuncId, mut function: Function) {
-        let slot = &mut self.differentiator.functions[id.index()];
-        function.name = slot.name.clone();
-        *slot = function;
+        let reserved = &mut self.differentiator.functions[id.index()];
+        function.name = reserved.name.clone();
+        *reserved = function;
     }
 
     /// The function without the arguments marked as linear and without what depends on them.

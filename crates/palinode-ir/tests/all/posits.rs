@@ -39,7 +39,7 @@ fn bound<W: PositWidth>(code: &Code, given: &[Datum<f64>], which: usize) -> f64 
         // Written down last, whatever it is.
         found * 2.0
     });
-    let rows = record.expect("room").table().rows;
+    let rows = record.expect("it fits").table().rows;
     let size = rows.iter().map(|row| row.index as usize + 1).max().unwrap_or(1);
     let (mut values, mut cotangents) = (vec![0.0; size], vec![0.0; size]);
     for row in &rows {

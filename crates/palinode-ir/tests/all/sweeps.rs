@@ -304,16 +304,16 @@ fn rounds_are_watched_in_the_reverse_sweep() {
 }
 
 #[test]
-fn a_sweep_of_no_rounds_is_told_once() {
+fn a_sweep_of_no_rounds_is_reported_once() {
     let source = "param x0 = 1\ninput n: int\nvar x = x0\nfor k in 0..n { x = sin(x) }\nloss x";
     let gradient = transform::grad(&limited(&compile(source).program, Keep::Bytes(8)), &[0]).unwrap();
     for n in [0, 1] {
-        let mut told = Vec::new();
-        let watch = &mut |round: &RoundBack| told.push((round.round, round.rounds, round.snapshots));
+        let mut reported = Vec::new();
+        let watch = &mut |round: &RoundBack| reported.push((round.round, round.rounds, round.snapshots));
         let inputs = [Datum::real(1.0), Datum::int(n)];
         let (found, _) = Code::new(&gradient).run_watched(&inputs, &Limits::default(), watch).unwrap();
         assert_eq!(found[0].as_real(), Some(if n == 0 { 1.0 } else { 1.0_f64.cos() }));
-        assert_eq!(told, [(0, n as u64, 0)]);
+        assert_eq!(reported, [(0, n as u64, 0)]);
     }
 }
 

@@ -8,7 +8,7 @@ use super::constants::{ASIN, ATAN, QUARTER_PI_HIGH, QUARTER_PI_LOW, TAN_EIGHTH, 
 use super::double::Double;
 use super::pair::{Pair, polynomial, quotient, root};
 
-/// So many eighths of a turn, from 0 to 4, and `atan(t)` for `|t| <= tan(pi / 8)`.
+/// A number of eighths of a turn, from 0 to 4, and `atan(t)` for `|t| <= tan(pi / 8)`.
 #[inline(always)]
 fn eighths_and_atan<D: Double>(eighths: D, t: Pair<D>) -> D {
     let z = t.hi * t.hi;
@@ -33,7 +33,7 @@ pub(super) fn atan<D: Double>(x: D) -> D {
     eighths_and_atan(eighths, quotient(above, below)).with_sign(x.sign())
 }
 
-/// The angle of `(x, y)`, as IEEE 754 has it: the signs of zeros and infinities count.
+/// The angle of `(x, y)`, as IEEE 754 defines it: the signs of zeros and infinities count.
 #[inline(always)]
 pub(super) fn atan2<D: Double>(y: D, x: D) -> D {
     const UP_FROM_BELOW_ONE: f64 = f64::from_bits((1023 + 700) << 52);
@@ -44,8 +44,8 @@ pub(super) fn atan2<D: Double>(y: D, x: D) -> D {
     let (width, height) = (x.abs(), y.abs());
     let is_steep = width.less(height);
     let (large, small) = (D::select(is_steep, height, width), D::select(is_steep, width, height));
-    // Scaled so that neither a sum overflows nor a remainder underflows where the result does not. One is an
-    // infinite number's stand-in, beside which all finite ones are zeros; and of two zeros.
+    // Scaled so that neither a sum overflows nor a remainder underflows where the result does not. One stands
+    // for an infinite number, beside which all finite ones are zeros, and for the larger of two zeros.
     let scale = D::select(large.less(D::of(MODERATE)), D::of(UP), D::of(DOWN));
     let scale = D::select(large.less(one), D::of(UP_FROM_BELOW_ONE), scale);
     let is_infinite = large.equal(infinity);
@@ -67,8 +67,8 @@ pub(super) fn atan2<D: Double>(y: D, x: D) -> D {
     D::select(x.is_nan() | y.is_nan(), x + y, angle)
 }
 
-/// What the inverse sine and cosine of `|x|` are made of: `asin(w)` as `w + rest`, where `w` is `|x|` up to
-/// 1/2 and the chord `sqrt((1 - |x|) / 2)` beyond. NaN beyond 1.
+/// What the inverse sine and cosine of `|x|` are made of: `asin(w)` as `w + rest`, where `w` is `|x|` if that
+/// is at most 1/2, and otherwise the chord `sqrt((1 - |x|) / 2)`. NaN if `|x|` is above 1.
 #[inline(always)]
 fn chord<D: Double>(x: D) -> (D::Mask, Pair<D>) {
     let size = x.abs();
@@ -91,7 +91,7 @@ pub(super) fn asin<D: Double>(x: D) -> D {
 pub(super) fn acos<D: Double>(x: D) -> D {
     let (is_large, w) = chord(x);
     let is_negative = x.less(D::of(0.0));
-    // Small: pi / 2 - asin(x). Large: twice the chord's angle, or what is left of a half turn.
+    // Small: pi / 2 - asin(x). Large: twice the chord's angle, or a half turn minus that.
     let pick = |large: f64, small: f64| D::select(is_large, D::of(large), D::of(small));
     let w = w.times(D::select(is_negative, pick(-2.0, 1.0), pick(2.0, -1.0)));
     let base = D::select(is_negative, pick(4.0, 2.0), pick(0.0, 2.0));

@@ -1,9 +1,9 @@
 //! Sine, cosine and tangent.
 //!
-//! Method: the angle is `n` quarter turns and `r + rest` with `|r| <= pi / 4`; series of sine and cosine in
-//! `r^2`, where the large terms are kept exactly. Up to [`FAR`] the quarter turns are taken off by Cody and
-//! Waite with `pi / 2` in four parts, so that also next to a multiple of it all bits are right; beyond, `x`
-//! is multiplied with the digits of `2 / pi` that matter (Payne and Hanek), in products that are exact.
+//! Method: the angle is `n` quarter turns and `r + rest` with `|r| <= pi / 4`; then come series of sine and
+//! cosine in `r^2`, whose large terms are kept exactly. Up to [`FAR`] the quarter turns are taken off by Cody
+//! and Waite with `pi / 2` in four parts, so that all bits are right even next to a multiple of it; beyond,
+//! `x` is multiplied by the digits of `2 / pi` that matter (Payne and Hanek), in products that are exact.
 
 use super::constants::{
     COS, HALF_PI_1, HALF_PI_2, HALF_PI_3, HALF_PI_4, HALF_PI_HALF, HALF_PI_REST, SIN, TWO_OVER_PI,
@@ -15,14 +15,14 @@ use super::pair::{Pair, polynomial, quotient, square, times_constant};
 /// Up to here, `n` times a part of `pi / 2` is exact.
 const FAR: f64 = 262144.0; // 2^18
 
-/// `n` quarter turns, of which the low bits count, and `r + rest`.
+/// `n` quarter turns, of which only the low bits count, and `r + rest`.
 pub(super) struct Reduced<D: Double> {
     n: D::Word,
     r: D,
     rest: D,
 }
 
-/// Whether [`reduce`] cannot do it; also for infinity, not for NaN.
+/// Whether the angle is too large for [`reduce`]; true of infinity, false of NaN.
 #[inline(always)]
 pub(super) fn is_far<D: Double>(x: D) -> D::Mask {
     D::of(FAR).less(x.abs())
@@ -31,7 +31,7 @@ pub(super) fn is_far<D: Double>(x: D) -> D::Mask {
 #[inline(always)]
 pub(super) fn reduce<D: Double>(x: D) -> Reduced<D> {
     let (n, word) = rounded(x * TWO_OVER_PI);
-    // A difference that is not exact is so large that what its error leaves over is below it.
+    // A difference that is not exact is so large that its error does not matter.
     let first = x - n * HALF_PI_1;
     let second = Pair::quick_sum(first, -(n * HALF_PI_2));
     let third = Pair::quick_sum(second.hi, -(n * HALF_PI_3));
@@ -50,7 +50,7 @@ fn modulo_four<D: Double>(x: D) -> D {
 /// Of numbers from 2^17 on.
 #[inline(always)]
 pub(super) fn reduce_far<D: Double>(x: D) -> Reduced<D> {
-    /// So many digits hold what matters: 2^-138 of a quarter turn is left out.
+    /// So many digits are enough: 2^-138 of a quarter turn is left out.
     const CHUNKS: u64 = 9;
     const CHUNK: u32 = 24;
     // The digits before chunk `first` give multiples of 4: floor((exponent - 54) / 24).
@@ -120,7 +120,7 @@ impl<D: Double> Reduced<D> {
     }
 }
 
-/// Of an odd function: zeros keep their sign.
+/// For odd functions: zeros keep their sign.
 #[inline(always)]
 fn odd<D: Double>(x: D, result: D) -> D {
     D::select(x.equal(D::of(0.0)), x, result)

@@ -20,9 +20,9 @@ pub trait Word:
 {
     /// These bits.
     fn of(bits: u64) -> Self;
-    /// Moved up by so many places, zeros below.
+    /// Shifted up by so many places; zeros come in from below.
     fn up(self, places: u32) -> Self;
-    /// Moved down by so many places, zeros above.
+    /// Shifted down by so many places; zeros come in from above.
     fn down(self, places: u32) -> Self;
 }
 
@@ -60,9 +60,9 @@ pub trait Double:
     fn less_eq(self, other: Self) -> Self::Mask;
     /// `self == other`; false for NaN.
     fn equal(self, other: Self) -> Self::Mask;
-    /// `if_true` where the mask is true, else `if_false`. Both are evaluated.
+    /// `if_true` where the mask is true, otherwise `if_false`. Both are evaluated.
     fn select(mask: Self::Mask, if_true: Self, if_false: Self) -> Self;
-    /// The number of a table of 64 that the lowest six bits of the word say.
+    /// The entry of a table of 64 that the lowest six bits of the word select.
     fn element(table: &'static [f64; 64], index: Self::Word) -> Self;
 
     /// Without its sign.
@@ -75,7 +75,7 @@ pub trait Double:
     fn sign(self) -> Self::Word {
         self.to_word() & Self::Word::of(SIGN)
     }
-    /// With the sign turned where that bit is set; the other bits of the word must be zero.
+    /// With the sign flipped where that bit is set; the other bits of the word must be zero.
     #[inline(always)]
     fn flipped(self, sign: Self::Word) -> Self {
         Self::from_word(self.to_word() ^ sign)
@@ -105,7 +105,7 @@ pub trait Double:
     fn at_least(self, limit: f64) -> Self {
         Self::select(self.less(Self::of(limit)), Self::of(limit), self)
     }
-    /// `if_odd` where the lowest bit of the word is set, else `if_even`. All other bits may be anything.
+    /// `if_odd` where the lowest bit of the word is set, otherwise `if_even`. The other bits do not matter.
     #[inline(always)]
     fn by_parity(word: Self::Word, if_even: Self, if_odd: Self) -> Self {
         let all = Self::Word::of(0) - (word & Self::Word::of(1));
@@ -133,7 +133,7 @@ pub(super) fn rounded<D: Double>(x: D) -> (D, D::Word) {
     (sum - ROUNDER, sum.to_word())
 }
 
-/// `2^n` for an integer from -1022 to 1023, of whose word only the low bits count.
+/// `2^n` for an integer from -1022 to 1023; only the low bits of its word count.
 #[inline(always)]
 pub(super) fn power_of_two<D: Double>(n: D::Word) -> D {
     D::from_word((n.up(EXPONENT_AT)) + D::Word::of(ONE))

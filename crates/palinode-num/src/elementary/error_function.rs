@@ -19,10 +19,10 @@ fn near<D: Double>(x: D) -> D {
     x * polynomial(x * x, &ERF)
 }
 
-/// `erfc` of a number from 3/4 on. Not tidy, but nearly.
+/// `erfc` of a number of at least 3/4. Nearly tidy.
 #[inline(always)]
 fn far<D: Double>(size: D) -> Pair<D> {
-    // Beyond 28, where it is below all numbers, it is that.
+    // Beyond 28, where it is below all positive numbers, its value is that at 28.
     let x = size.at_most(28.0).at_least(NEAR);
     let squared = square(x);
     let reduced = reduce_pair(Pair::new(-squared.hi, -squared.lo));

@@ -13,13 +13,13 @@ use super::pair::{Pair, polynomial, quotient};
 pub(super) const LEAST: f64 = -746.0;
 pub(super) const LARGEST: f64 = 710.0;
 
-/// `64 / ln 2` times a number from [`LEAST`] to [`LARGEST`], as a number of steps and what is left of it.
+/// A number from [`LEAST`] to [`LARGEST`], as steps of `ln(2) / 64` and the remainder.
 pub(super) struct Reduced<D: Double> {
     /// The number of steps.
     steps: D,
-    /// A word with its low bits.
+    /// A word with the low bits of that number.
     word: D::Word,
-    /// What is left, itself, not times anything.
+    /// The remainder, not divided by the step.
     r: D,
 }
 
@@ -29,7 +29,7 @@ pub(super) fn reduce<D: Double>(x: D) -> Reduced<D> {
     Reduced { steps, word, r: (x - steps * STEP_HIGH) - steps * STEP_LOW }
 }
 
-/// Of a pair, tidy or not.
+/// The same for a pair, tidy or not.
 #[inline(always)]
 pub(super) fn reduce_pair<D: Double>(x: Pair<D>) -> Reduced<D> {
     let (steps, word) = rounded(x.value() * STEPS_OF_E);
@@ -37,7 +37,7 @@ pub(super) fn reduce_pair<D: Double>(x: Pair<D>) -> Reduced<D> {
 }
 
 impl<D: Double> Reduced<D> {
-    /// `2^(i/64) e^r`, from 1 to 2 or a little beyond. Tidy but for some bits.
+    /// `2^(i/64) e^r`, from 1 to 2 or a little beyond. Tidy except for some bits.
     #[inline(always)]
     pub(super) fn fraction(&self) -> Pair<D> {
         let r = self.r;

@@ -1,8 +1,8 @@
 //! Hyperbolic functions, and `e^x - 1`.
 //!
 //! Method: `x = n ln 2 + r` with `|r| <= ln(2) / 2` (Cody and Waite), `e^r` and `e^-r` from the even and the
-//! odd part of one series, with what rounding leaves over of `r`. Sums begin with their large terms, whose
-//! errors are kept, and `2^n` comes last: nothing cancels, and nothing overflows before the result does.
+//! odd part of one series, with the rounding error of `r`. Sums begin with their large terms, whose errors
+//! are kept, and `2^n` comes last: nothing cancels, and nothing overflows before the result does.
 
 use super::constants::{COSH, LN_2_HIGH, LN_2_LOW, LOG2_E, SINH};
 use super::double::{Double, EXPONENT_AT, ONE, ROUNDER, Word, power_of_two, rounded};
@@ -18,7 +18,7 @@ struct Reduced<D: Double> {
     rest: D,
 }
 
-/// Of a number from -746 to 712.
+/// For a number from -746 to 712.
 #[inline(always)]
 fn reduce<D: Double>(x: D) -> Reduced<D> {
     let (n, word) = rounded(x * LOG2_E);
@@ -49,7 +49,7 @@ impl<D: Double> Reduced<D> {
         let (_, half) = rounded(self.n * 0.5);
         number * power_of_two::<D>(half) * power_of_two::<D>(self.word - half)
     }
-    /// `2^-n`, or `2^-2n` if `doubled` is 1; where `n` is above the limit, that of the limit.
+    /// `2^-n`, or `2^-2n` if `doubled` is 1; above the limit, `n` counts as the limit.
     #[inline(always)]
     fn inverse_power(&self, doubled: u32, limit: f64) -> D {
         let n = self.n.at_most(limit);
@@ -57,7 +57,7 @@ impl<D: Double> Reduced<D> {
     }
 }
 
-/// `2^n (e^r - 2^-n)`, where what is below may cancel all but the square of `r`.
+/// `2^n (e^r - 2^-n)`, where the subtraction may cancel all but the square of `r`.
 #[inline(always)]
 pub(super) fn exp_m1<D: Double>(x: D) -> D {
     let reduced = reduce(x.at_least(-40.0).at_most(710.0));

@@ -22,7 +22,7 @@ pub(super) struct Decomposed<D: Double> {
     pub(super) piece: D::Word,
 }
 
-/// Of a positive, finite, normal number.
+/// For a positive, finite, normal number.
 #[inline(always)]
 pub(super) fn decompose<D: Double>(x: D) -> Decomposed<D> {
     const UP: u64 = ONE - LEAST_FRACTION.to_bits();
@@ -36,7 +36,7 @@ pub(super) fn decompose<D: Double>(x: D) -> Decomposed<D> {
     Decomposed { k: biased - (TWO_52 + 1023.0), fraction, piece: moved.down(EXPONENT_AT - 6) }
 }
 
-/// Of any positive, finite number.
+/// For any positive, finite number.
 #[inline(always)]
 pub(super) fn decompose_any<D: Double>(x: D) -> Decomposed<D> {
     const UP: f64 = 18014398509481984.0; // 2^54
@@ -65,7 +65,7 @@ fn ln_of_fraction<D: Double>(f: D) -> Pair<D> {
     Pair::quick_sum(f, -half).plus(curved - half_rest)
 }
 
-/// `k ln 2` more. Not tidy.
+/// The sum with `k ln 2`. Not tidy.
 #[inline(always)]
 fn plus_twos<D: Double>(k: D, logarithm: Pair<D>) -> Pair<D> {
     Pair::quick_sum(k * LN_2_HIGH, logarithm.hi).plus(logarithm.lo + k * LN_2_LOW)
@@ -83,7 +83,7 @@ fn ln_1p_of<D: Double>(f: Pair<D>, more: D) -> Pair<D> {
     plus_twos(k + more, ln_of_pair(Pair::quick_sum(fraction - 1.0, low)))
 }
 
-/// The logarithm of a number that may be anything, given that of positive finite ones.
+/// The logarithm of any number, given the one that holds for positive finite numbers.
 #[inline(always)]
 fn everywhere<D: Double>(x: D, logarithm: impl FnOnce(Decomposed<D>) -> D) -> D {
     let zero = D::of(0.0);
@@ -120,7 +120,7 @@ pub(super) fn log10<D: Double>(x: D) -> D {
 #[inline(always)]
 pub(super) fn ln_1p<D: Double>(x: D) -> D {
     let inside = ln_1p_of(Pair::of(x), D::of(0.0)).value().with_sign(x.sign());
-    // NaN below -1, as the logarithm of what is negative; infinity and NaN stay what they are.
+    // NaN below -1, as the logarithm of a negative number; infinity and NaN stay what they are.
     let upper = D::select(x.less(D::of(f64::INFINITY)), inside, x);
     let closed = D::select(x.equal(D::of(-1.0)), D::of(f64::NEG_INFINITY), upper);
     D::select(x.less(D::of(-1.0)), D::of(f64::NAN), closed)

@@ -7,12 +7,12 @@
 //!
 //! Invariants: the text uses `+ - * /`, square roots, comparisons and operations on bits, all of which IEEE
 //! 754 defines to the bit; no fused multiply-add, no library. So a function has the same bits as a scalar and
-//! anywhere in a slice, on every instruction set and platform. (Which NaN a NaN is, is not said.)
-//! Where a few arguments need other text (angles from 2^18 on, powers of negative numbers), there are two:
-//! the fast text for all and a flag, then the slow one for those that are rare.
+//! anywhere in a slice, on every instruction set and platform. (The bits of a NaN are not specified.)
+//! Where a few arguments need another text (angles from 2^18 on, powers of negative numbers), there are two:
+//! a fast one for all arguments, with a flag, then a slow one for the rare arguments.
 //!
 //! The map: `double.rs` the vocabulary, `pair.rs` numbers of more bits, `exponential.rs`, `hyperbolic.rs`,
-//! `logarithm.rs`, `power.rs`, `circular.rs`, `angle.rs`, `error_function.rs` the functions, `slices.rs`
+//! `logarithm.rs`, `power.rs`, `circular.rs`, `angle.rs` and `error_function.rs` the functions, `slices.rs`
 //! slices. `constants.rs` is written by `reference/elementary.py`.
 
 mod angle;
@@ -37,7 +37,7 @@ pub use slices::Operand;
 trait OfOne {
     /// Its value, if the argument is not rare.
     fn fast<D: Double>(x: D) -> D;
-    /// Whether the argument is rare: never, if not said otherwise.
+    /// Whether the argument is rare; never, by default.
     #[inline(always)]
     fn is_rare<D: Double>(x: D) -> D::Mask {
         x.less(x)
@@ -114,7 +114,7 @@ macro_rules! functions {
             /// All of them.
             pub const ALL: &[Self] = &[$(Self::$Name),*];
 
-            /// Its name, as that of the method of [`Scalar`](crate::Scalar).
+            /// Its name, that of the method of [`Scalar`](crate::Scalar).
             pub fn name(self) -> &'static str {
                 match self { $(Self::$Name => stringify!($name),)* }
             }
@@ -157,7 +157,7 @@ macro_rules! functions {
             /// All of them.
             pub const ALL: &[Self] = &[$(Self::$Name2),*];
 
-            /// Its name, as that of the method of [`Scalar`](crate::Scalar).
+            /// Its name, that of the method of [`Scalar`](crate::Scalar).
             pub fn name(self) -> &'static str {
                 match self { $(Self::$Name2 => stringify!($name2),)* }
             }

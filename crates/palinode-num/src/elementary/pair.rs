@@ -20,7 +20,7 @@ impl<D: Double> Pair<D> {
     pub(super) fn new(hi: D, lo: D) -> Self {
         Self { hi, lo }
     }
-    /// A number alone.
+    /// A single number.
     #[inline(always)]
     pub(super) fn of(hi: D) -> Self {
         Self { hi, lo: D::of(0.0) }
@@ -44,12 +44,13 @@ impl<D: Double> Pair<D> {
         let a_used = hi - b_used;
         Self { hi, lo: (a - a_used) + (b - b_used) }
     }
-    /// The same with the low part below the last place of the high part; it must be smaller to begin with.
+    /// The same sum with the low part below the last place of the high part; it must be the smaller part
+    /// already.
     #[inline(always)]
     pub(super) fn tidy(self) -> Self {
         Self::quick_sum(self.hi, self.lo)
     }
-    /// Something small more.
+    /// The sum with something small.
     #[inline(always)]
     pub(super) fn plus(self, small: D) -> Self {
         Self { hi: self.hi, lo: self.lo + small }
@@ -119,7 +120,7 @@ pub(super) fn root<D: Double>(a: Pair<D>) -> Pair<D> {
 }
 
 /// A polynomial, lowest coefficient first, by Estrin's scheme: neighbours are combined with `z`, the results
-/// with `z^2` and so on, which takes fewer steps after one another than Horner's.
+/// with `z^2` and so on, which takes fewer dependent steps than Horner's.
 #[inline(always)]
 pub(super) fn polynomial<D: Double, const N: usize>(z: D, coefficients: &[f64; N]) -> D {
     let mut terms = [D::of(0.0); N];

@@ -1,11 +1,11 @@
 //! Powers, roots and lengths.
 //!
-//! Method of powers: `x^y = e^(y ln x)`, where the logarithm has 66 bits. `x = 2^k (1 + r) / c`, where the
-//! factor `c` is that of one of 64 pieces of fractions, so that `|r|` is below 2^-6 and exact in a pair; then
+//! Method of powers: `x^y = e^(y ln x)`, where the logarithm has 66 bits. `x = 2^k (1 + r) / c`, where each
+//! of 64 pieces of the fractions has its factor `c`, so that `|r|` is below 2^-6 and exact in a pair; then
 //! `ln x = k ln 2 - ln c + ln(1 + r)`, with the second from a table and the third from a short polynomial
 //! (Tang, "Table-driven implementation of the logarithm function in IEEE floating-point arithmetic", 1990).
-//! Cube roots are a first guess made better once and corrected by its exact error. Lengths are the root of a
-//! sum of squares that is a pair, as its root is.
+//! Cube roots are a first guess that is improved once and corrected by its exact error. Lengths are roots of
+//! sums of squares; both are pairs.
 
 use super::constants::{
     CBRT_2, FACTORS, INVERSE_CBRT, INVERSE_CBRT_2, LN_2_HIGH, LN_2_LOW, LN_OF_FACTORS, LN_OF_POWER,
@@ -15,7 +15,7 @@ use super::exponential::{LARGEST, LEAST, reduce_pair};
 use super::logarithm::{Decomposed, decompose, decompose_any};
 use super::pair::{Pair, polynomial, product, root, square};
 
-/// `ln x` to 66 bits. Not tidy, but nearly.
+/// `ln x` to 66 bits. Nearly tidy.
 #[inline(always)]
 fn long_ln<D: Double>(Decomposed { k, fraction, piece }: Decomposed<D>) -> Pair<D> {
     let factor = D::element(&FACTORS, piece);
@@ -31,14 +31,14 @@ fn long_ln<D: Double>(Decomposed { k, fraction, piece }: Decomposed<D>) -> Pair<
     sum.plus((below - squared.lo * 0.5) + cube * polynomial(r.hi, &LN_OF_POWER))
 }
 
-/// Whether a number that is not negative is an integer; infinity is.
+/// Whether a number that is not negative is an integer; infinity counts as one.
 #[inline(always)]
 fn is_integer<D: Double>(x: D) -> D::Mask {
     const FROM_HERE_ON: f64 = 4503599627370496.0; // 2^52
     D::of(FROM_HERE_ON).less_eq(x) | ((x + FROM_HERE_ON) - FROM_HERE_ON).equal(x)
 }
 
-/// Whether `x^y` may be no normal number, or `x` is not a positive and normal one.
+/// Whether `x^y` may not be normal, or `x` is not positive and normal.
 #[inline(always)]
 pub(super) fn is_no_plain_power<D: Double>(x: D, y: D) -> D::Mask {
     let Decomposed { k, .. } = decompose(x);
@@ -47,7 +47,7 @@ pub(super) fn is_no_plain_power<D: Double>(x: D, y: D) -> D::Mask {
     !(is_plain & (y.abs() * (k.abs() + 0.5)).less(D::of(1020.0)))
 }
 
-/// `y ln x`. Not tidy, but nearly.
+/// `y ln x`. Nearly tidy.
 #[inline(always)]
 fn logarithm_of_power<D: Double>(x: Decomposed<D>, y: D) -> Pair<D> {
     let ln = long_ln(x);
@@ -60,7 +60,7 @@ pub(super) fn powf<D: Double>(x: D, y: D) -> D {
     reduced.moved(reduced.fraction().value())
 }
 
-/// As IEEE 754 has it: `x^0` and `1^y` are 1 also of NaN, and the signs of zeros and infinities count.
+/// As IEEE 754 defines it: `x^0` and `1^y` are 1 even for NaN, and the signs of zeros and infinities count.
 #[inline(always)]
 pub(super) fn powf_of_any<D: Double>(x: D, y: D) -> D {
     /// Larger exponents overflow or underflow like this one.

@@ -1,7 +1,7 @@
 //! Elementary functions of slices.
 //!
 //! Input -> output: slices in, values out, eight at a time with the text that suits almost all arguments;
-//! then those among the eight that are rare again. Short groups are filled up with ones. The loop over eight
+//! then the rare ones among the eight once more. Short groups are filled up with ones. The loop over eight
 //! is what the compiler vectorises, once for each instruction set.
 
 use super::{OfOne, OfTwo};

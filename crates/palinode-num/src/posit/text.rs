@@ -51,9 +51,9 @@ impl Decimal {
             number.times_power(5, power.unsigned_abs());
         } else {
             // Enough bits that 64 are left of the quotient: 5 < 2^3.
-            let room = 3 * power.unsigned_abs() + 64;
-            number.shift_up(room);
-            binary -= room as i32;
+            let bits = 3 * power.unsigned_abs() + 64;
+            number.shift_up(bits);
+            binary -= bits as i32;
             left_over |= number.over_power(5, power.unsigned_abs());
         }
         let (top, unit, below) = number.top();

@@ -37,9 +37,9 @@ fn quarter_turns(v: f64) -> (u32, Wide) {
     let start = power - 2;
     let mut product = [0; WINDOW];
     let mut carry = 0;
-    for (index, slot) in product.iter_mut().enumerate() {
+    for (index, digit) in product.iter_mut().enumerate() {
         let digits = bits_at(start + WINDOW_BITS - 64 * (index as i64 + 1));
-        (*slot, carry) = fraction.carrying_mul_add(digits, 0, carry);
+        (*digit, carry) = fraction.carrying_mul_add(digits, 0, carry);
     }
     // The product is modulo 4, in units of 2^-(WINDOW_BITS - 2).
     let top = &mut product[WINDOW - 1];
@@ -50,8 +50,8 @@ fn quarter_turns(v: f64) -> (u32, Wide) {
         // Above one half: count from the next quarter.
         k += 1;
         let mut borrow = false;
-        for slot in &mut product {
-            (*slot, borrow) = 0u64.borrowing_sub(*slot, borrow);
+        for digit in &mut product {
+            (*digit, borrow) = 0u64.borrowing_sub(*digit, borrow);
         }
         product[WINDOW - 1] &= (1 << 62) - 1;
         negative = !negative;

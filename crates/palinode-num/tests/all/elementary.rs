@@ -35,7 +35,7 @@ impl Random {
         self.unit().signum() * exponent.exp2()
     }
 
-    /// It or a few places from it, on either side of zero.
+    /// The number itself or one a few places away, with either sign.
     fn near(&mut self, x: f64) -> f64 {
         let places = [4, self.bits() % 9][self.below(2)] as i64 - 4;
         self.unit().signum() * f64::from_bits(x.to_bits().saturating_add_signed(places))
@@ -80,8 +80,8 @@ impl Random {
     }
 }
 
-/// Where the text of a function changes, or its result does; the last is the number nearest to a multiple of
-/// `pi / 2`, relatively.
+/// Arguments at which the text of a function changes, or its result does; the last is, relative to its size,
+/// the number nearest to a multiple of `pi / 2`.
 #[rustfmt::skip]
 #[allow(clippy::approx_constant)] // places next to which arguments lie, not constants
 const PLACES: &[f64] = &[
@@ -176,7 +176,7 @@ fn the_measure_of_errors_catches_planted_ones() {
     assert!(caught(&|x| Function::Sin.of(if x > 1e200 { x % core::f64::consts::TAU } else { x })), "angles");
 }
 
-/// All that differs between two values is which NaN they are.
+/// Whether two values have the same bits, or both are NaN.
 fn same(a: f64, b: f64) -> bool {
     a.to_bits() == b.to_bits() || a.is_nan() && b.is_nan()
 }
@@ -197,7 +197,7 @@ fn slices_have_the_bits_of_single_values_at_every_place_and_on_every_instruction
                 assert!(same(found, expected), "{function:?}({x:e}) is {expected:e}, by {what:?} {found:e}");
             }
         };
-        // Every length up to three groups, from every place in a group, then all.
+        // Every length up to three groups, from every place in a group; then the whole slice.
         let pieces = (0..8).flat_map(|at| (0..26).map(move |len| (at, len))).chain([(0, x.len())]);
         for (at, len) in pieces {
             let mut values = vec![f64::NAN; len];

@@ -16,7 +16,7 @@ const F64: Format = Format { epsilon: f64::EPSILON, smallest: 5e-324 };
 /// 2^-104: two bits of the 106 are left for rounding.
 const DOUBLE_DOUBLE: Format = Format { epsilon: f64::EPSILON * f64::EPSILON, smallest: 5e-324 };
 
-/// 40 digits, in units of the finest epsilon, with room to spare.
+/// 40 digits, in units of the finest epsilon, with a margin.
 const REFERENCE_ERROR: f64 = 1e-6;
 
 /// The worst error per function, in units of the format's epsilon relative to `size`.

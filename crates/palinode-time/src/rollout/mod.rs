@@ -4,14 +4,12 @@
 //! [`RolloutReport`].
 //!
 //! ```text
-//! Rollout (this file, check.rs) ──► needs.rs, plan.rs: budget -> schedule and snapshots ──► actions (palinode_core::schedule)
-//!        │                                  attempts.rs: again, if it took more                │
-//!        └──► engine/: follows the actions ◄──────────────────────────────────────┘
-//!                │   backend.rs, by_tape.rs, by_rule.rs: one step                stores.rs, store/: where snapshots are
-//!                │   columns.rs: one step, by forward numbers
-//!                │   flat.rs: states as lists of numbers               hashes.rs: is a step what it was?
-//!                ▼
-//!          gradient, report.rs
+//! Rollout (this file, check.rs) ──► needs.rs, plan.rs: budget -> schedule and snapshots ──► actions
+//! (palinode_core::schedule) │                                  attempts.rs: again, if it took more
+//! │ └──► engine/: follows the actions ◄──────────────────────────────────────┘ │   backend.rs, by_tape.rs,
+//! by_rule.rs: one step                stores.rs, store/: where snapshots are │   columns.rs: one step, by
+//! forward numbers │   flat.rs: states as lists of numbers               hashes.rs: is a step what it was? ▼
+//! gradient, report.rs
 //! ```
 //!
 //! Invariant: for one step, state, parameters and loss, every exact schedule, tier and budget gives the same
@@ -283,10 +281,10 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
     ///     *x = *a * *x + *push;
     /// }
     ///
-    /// let run = Rollout::new(pushed).steps(100_000).inputs_by(|k| if k % 2 == 0 { 1.0 } else { -1.0 }).budget("16KiB");
-    /// let gradient = run.value_and_grad(&0.0, &0.5, |x| *x)?;
-    /// assert!((gradient.value + 2.0 / 3.0).abs() < 1e-15); // -1 / (1 + a)
-    /// assert!((gradient.params - 4.0 / 9.0).abs() < 1e-14); // 1 / (1 + a)^2
+    /// let run = Rollout::new(pushed).steps(100_000).inputs_by(|k| if k % 2 == 0 { 1.0 } else { -1.0
+    /// }).budget("16KiB"); let gradient = run.value_and_grad(&0.0, &0.5, |x| *x)?; assert!((gradient.value +
+    /// 2.0 / 3.0).abs() < 1e-15); // -1 / (1 + a) assert!((gradient.params - 4.0 / 9.0).abs() < 1e-14); // 1
+    /// / (1 + a)^2
     /// # Ok::<(), palinode_time::Error>(())
     /// ```
     #[must_use]
@@ -432,8 +430,8 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
         self.gradient(initial, params, When::Last, &mut |_, state| loss(state))
     }
 
-    /// The sum of a loss over the states after each step, and its gradient. The loss is also told how many
-    /// steps have been taken, from 1.
+    /// The sum of a loss over the states after each step, and its gradient. The loss also receives the
+    /// number of steps taken so far, from 1.
     pub fn value_and_grad_along(
         &self,
         initial: &St::State<f64>,

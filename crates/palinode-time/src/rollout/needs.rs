@@ -263,7 +263,7 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
     /// What is always there, of an engine that has measured all steps.
     fn needs_as_measured(&mut self, task: Task<'_, St, T>, stores: &Stores<'_, '_>) -> Result<Needs, Error> {
         if self.has_grown_from(task.setting.start) {
-            self.leave_room_to_grow();
+            self.plan_for_growth();
         }
         let mut needs = self.needs_of(task.setting);
         needs.states += self.moved_by_recording();
@@ -291,7 +291,7 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
         };
         self.measure_steps(task, &|step| largest.has(step), loss)?;
         if self.has_grown_from(task.setting.start) {
-            self.leave_room_to_grow();
+            self.plan_for_growth();
         }
         self.plan.planned = self.heaviest();
         let needs = self.needs_of(task.setting);
@@ -360,7 +360,7 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
         let residuals = self.residual_bytes();
         let held = self.heap_bytes() + start.heap_bytes() + results;
         Needs {
-            states: (held + self.not_held_now() + self.slack() + self.room_to_grow())
+            states: (held + self.not_held_now() + self.slack() + self.growth_bytes())
                 .saturating_sub(residuals),
             residuals: self.planned_residual_bytes(),
             afterwards,

@@ -156,7 +156,7 @@ impl Needs {
     }
 }
 
-/// The bytes of actions in a box, and of what is told ahead to a slow store.
+/// The bytes of actions in a box, and of those that a slow store learns ahead.
 fn boxed<A>(bytes: PlanBytes, tells_ahead: bool) -> PlanBytes {
     let more = size_of::<A>() + if tells_ahead { AHEAD * size_of::<Action>() } else { 0 };
     PlanBytes {

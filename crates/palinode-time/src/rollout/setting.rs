@@ -5,7 +5,7 @@ use crate::error::Error;
 use crate::step::Step;
 use palinode_core::{Budget, Passive, Snapshot, Var};
 
-/// How many actions a slow store is told ahead.
+/// How many actions ahead a slow store learns what it will be asked for.
 pub(super) const AHEAD: usize = 16;
 
 /// When the loss is taken.

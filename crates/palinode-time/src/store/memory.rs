@@ -183,7 +183,7 @@ impl MemoryStore {
     fn charge(&mut self, step: u64, more: usize, less: usize) -> Result<(), SnapshotError> {
         let held = self.held - less + more;
         if held > self.limit.bytes() {
-            return Err(SnapshotError::NoRoom {
+            return Err(SnapshotError::NoSpace {
                 step,
                 place: " (in memory)".into(),
                 why: format!("snapshots would take {held} bytes of a budget of {}", self.limit),
@@ -295,7 +295,7 @@ fn unpack(lengths: u64) -> (usize, usize) {
 
 #[cold]
 fn too_large(step: u64) -> SnapshotError {
-    SnapshotError::NoRoom {
+    SnapshotError::NoSpace {
         step,
         place: " (in memory)".into(),
         why: "a slot holds less than 2^32 numbers".into(),

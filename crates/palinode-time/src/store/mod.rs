@@ -3,11 +3,12 @@
 //! | store | keeps | gives back |
 //! |---|---|---|
 //! | [`MemoryStore`] | words, slots of the same size side by side | every bit |
-//! | [`DiskStore`] | a file for each slot, written and fetched on another thread | every bit, or an error that names the step |
+//! | [`DiskStore`] | a file for each slot, written and fetched on another thread | every bit, or an error
+//! that names the step |
 //! | [`CompressedStore`] | fewer bytes, in any other store | every bit |
 //! | [`LossyStore`] | numbers as `f32` or `bf16`, in any other store | nearby numbers; it says so |
 //!
-//! Invariants: what `heap_bytes` tells is what the allocator gave, and never more than `heap_bytes_for` told
+//! Invariants: `heap_bytes` is what the allocator gave, and never more than `heap_bytes_for` announced
 //! before. A failed `put` or `get` changes nothing of the caller's but the snapshot that was to be filled.
 
 /// What a store around another does not do itself.

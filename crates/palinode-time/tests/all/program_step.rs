@@ -443,7 +443,7 @@ fn values_that_do_not_fit_are_refused() {
     let run = step_of(HEAT).rollout().steps(3); // its input has no default
     let (_, state, params) = heat();
     assert_eq!(run.run(&state, &params).expect_err("no input"), Error::NoInput);
-    // Lists of the wrong values are told, not mixed up.
+    // Lists of the wrong values are errors, not mixed up.
     let failed = oscillator().0.run(&state, &params).expect_err("the state of another step");
     assert_eq!(failed.code(), "PAL0534");
 }

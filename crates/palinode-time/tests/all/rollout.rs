@@ -159,7 +159,7 @@ fn a_gradient_agrees_with_finite_differences() {
 }
 
 #[test]
-fn inputs_that_are_missing_are_told() {
+fn inputs_that_are_missing_are_named() {
     let of = |run: Rollout<'_, Heat>| run.value_and_grad(&vec![0.0; 4], &0.1, |u| u[1]).unwrap_err();
     assert_eq!(of(Rollout::new(Heat).steps(3)), Error::NoInput);
     let few = Rollout::new(Heat).steps(3).inputs([0.0, 1.0]);
@@ -193,7 +193,7 @@ fn hidden_state_is_found() {
 }
 
 #[test]
-fn the_report_is_told_in_a_line() {
+fn the_report_fits_into_a_line() {
     let run = Rollout::new(Lorenz).steps(10_000).budget("16KiB");
     let gradient =
         run.value_and_grad(&[1.0, 1.0, 1.0], &[10.0, 10.0, 8.0 / 3.0], |[x, y, z]| *x + *y + *z).unwrap();

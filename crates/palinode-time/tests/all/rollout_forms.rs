@@ -166,11 +166,14 @@ fn compressed_snapshots_have_the_same_bits_and_lossy_ones_say_how_far_off_they_a
         (run().store(|| LossyStore::bf16(MemoryStore::new())), 1e-6, 0.5),
     ] {
         let gradient = lossy.value_and_grad(&START, &CHAOTIC, squares).unwrap();
-        let told = gradient.report.lossy.expect("it is reported");
+        let estimate = gradient.report.lossy.expect("it is reported");
         let off = (0..3).map(|i| (gradient.initial[i] - exact.initial[i]).abs()).fold(0.0, f64::max)
             / exact.initial.iter().fold(0.0, |largest: f64, c| largest.max(c.abs()));
-        assert!(told > least && told < most, "{told:e} was told");
-        assert!(told / off > 0.01 && told / off < 100.0, "{told:e} was told, {off:e} is true");
+        assert!(estimate > least && estimate < most, "{estimate:e} was estimated");
+        assert!(
+            estimate / off > 0.01 && estimate / off < 100.0,
+            "{estimate:e} was estimated, {off:e} is true"
+        );
         assert!(gradient.report.to_string().contains("not the exact gradient"));
     }
 }
@@ -262,7 +265,7 @@ fn root<S: Real>(x: &mut S, p: &S) {
 }
 
 #[test]
-fn a_parameter_without_a_derivative_is_told() {
+fn a_parameter_without_a_derivative_is_reported() {
     let error = Rollout::new(Root).steps(3).value_and_grad(&1.0, &0.0, |x| *x).expect_err("a vertical slope");
     assert_eq!(error.code(), "PAL0104");
 }

@@ -249,7 +249,7 @@ fn otherwise<S: Real>(x: &mut S, a: &S, input: f64) {
 }
 
 #[test]
-fn a_library_that_computes_otherwise_is_still_told_from_it() {
+fn a_library_that_computes_otherwise_is_still_told_apart_from_it() {
     let run = || Rollout::new(Otherwise).input(0.3).steps(60).tape_only();
     let all = run().schedule(Schedule::StoreAll).value_and_grad(&START, &0.9, |x| *x).unwrap();
     for schedule in SCHEDULES {

@@ -175,7 +175,7 @@ fn timed<S: Real>(u: &mut Vec<S>, k: &S, dt: f64) {
 }
 
 #[test]
-fn a_step_that_counts_or_is_told_otherwise_is_recorded_each_time() {
+fn a_step_that_counts_or_is_set_otherwise_is_recorded_each_time() {
     let u = wave(12);
     let make = || Rollout::new(Alternating).steps(20);
     assert_eq!(directions(make, &(u.clone(), PlainInput(0)), &0.3, |(u, _)| squares(u)), None);

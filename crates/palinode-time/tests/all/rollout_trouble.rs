@@ -1,4 +1,4 @@
-//! Loops that go wrong: each is told so, with the step at which to look.
+//! Loops that go wrong: each error names the step at which to look.
 
 use crate::models::{Hidden, SCHEDULES};
 use palinode_core::{Budget, Real};
@@ -91,7 +91,7 @@ fn squared<S: Real>(x: &mut S, a: &S) {
 }
 
 #[test]
-fn a_loss_that_is_not_finite_is_told_with_the_step_that_made_it_so() {
+fn a_loss_that_is_not_finite_is_reported_with_the_step_that_made_it_so() {
     // 10^(2^k) after k steps: 10^256 after 8, and too large after 9, which are steps 0 to 8.
     for budget in ["16KiB", "64KiB", "unlimited"] {
         let run = Rollout::new(Squared).steps(100).budget(budget);
@@ -229,7 +229,7 @@ fn a_rule_is_checked_as_far_as_the_loop_goes() {
 }
 
 #[test]
-fn several_mistakes_are_told_at_once() {
+fn several_mistakes_are_reported_at_once() {
     let error = refused(|run| run.steps(10).at_most(3).truncate(0).clip(f64::NAN));
     let Error::Several(mistakes) = &error else { panic!("{error}") };
     assert_eq!(mistakes.iter().map(Error::code).collect::<Vec<_>>(), ["PAL0529", "PAL0501", "PAL0501"]);
@@ -240,7 +240,7 @@ fn several_mistakes_are_told_at_once() {
 }
 
 #[test]
-fn residuals_beyond_all_memory_are_told_as_such() {
+fn residuals_beyond_all_memory_are_reported_as_such() {
     for budget in ["1MiB", "unlimited"] {
         let run = Rollout::new(Multiplied).input(0).steps(u64::MAX).schedule(Schedule::StoreAll);
         let error = run.budget(budget).value_and_grad(&1.0, &0.9, |x| *x).expect_err("too much");
@@ -250,7 +250,7 @@ fn residuals_beyond_all_memory_are_told_as_such() {
 }
 
 #[test]
-fn a_direction_that_is_not_finite_is_told() {
+fn a_direction_that_is_not_finite_is_reported() {
     let run = || Rollout::new(Squared).steps(3);
     let jvp = run().jvp(&0.5, &1.0, (&f64::NAN, &0.0), |x| *x).expect_err("no direction");
     let hvp = run().hvp(&0.5, &1.0, (&0.0, &f64::INFINITY), |x| *x).expect_err("no direction");

@@ -173,7 +173,7 @@ impl ReversibleStep for WrongBack {
 }
 
 #[test]
-fn a_step_back_that_does_not_undo_is_told() {
+fn a_step_back_that_does_not_undo_is_reported() {
     let undo = |sign, late| {
         let run = Rollout::new(WrongBack { sign, late }).steps(2000);
         run.value_and_grad_by_undoing(&[1.0, 0.25], &1.3, |[x, v]| *x * *x + *v)

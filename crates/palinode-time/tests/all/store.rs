@@ -98,7 +98,7 @@ fn actions(numbers: impl Strategy<Value = Vec<u64>> + 'static) -> impl Strategy<
     prop::collection::vec(action, 1..60)
 }
 
-/// By a copy, or before every other step without one where the store has room for that.
+/// By a copy, or before every other step without one where the store can do that.
 fn put(
     store: &mut dyn SnapshotStore,
     slot: u32,
@@ -106,9 +106,9 @@ fn put(
     snapshot: &Snapshot,
 ) -> Result<(), SnapshotError> {
     let (reals, plain) = (snapshot.reals(), snapshot.plain());
-    let mut fill = |room: SnapshotWords<'_>| {
-        room.reals.copy_from_slice(reals);
-        room.plain.copy_from_slice(plain);
+    let mut fill = |words: SnapshotWords<'_>| {
+        words.reals.copy_from_slice(reals);
+        words.plain.copy_from_slice(plain);
     };
     if step.is_multiple_of(2) && store.put_with(slot, step, (reals.len(), plain.len()), &mut fill)? {
         return Ok(());
@@ -241,24 +241,24 @@ fn smooth_fields_become_smaller_and_noise_does_not_grow() {
 }
 
 #[test]
-fn a_value_fills_the_room_that_it_says_it_needs() {
+fn a_value_fills_the_words_that_it_says_it_needs() {
     let value = (vec![[1.0, -0.0], [3.0, f64::NAN]], Some(2.5));
     let taken = Snapshot::of(&value);
     assert_eq!(Snapshot::lengths(&value), (taken.reals().len(), taken.plain().len()));
     let mut store = MemoryStore::new();
-    let kept = store.put_with(3, 8, Snapshot::lengths(&value), &mut |room| room.fill(&value));
-    assert!(kept.expect("room"), "memory keeps words as they are");
+    let kept = store.put_with(3, 8, Snapshot::lengths(&value), &mut |words| words.fill(&value));
+    assert!(kept.expect("it fits"), "memory keeps words as they are");
     let mut got = Snapshot::new();
     store.get(3, 8, &mut got).expect("what was written");
     assert_eq!(got, taken);
 }
 
 #[test]
-fn a_value_that_does_not_fill_its_room_is_noticed_and_not_kept() {
+fn a_value_that_does_not_fill_its_words_is_noticed_and_not_kept() {
     let mut store = MemoryStore::new();
-    store.put(0, 4, &Snapshot::of(&[1.0, 2.0, 3.0])).expect("room");
-    let too_short = AssertUnwindSafe(|| store.put_with(0, 4, (3, 0), &mut |room| room.fill(&[1.0, 2.0])));
-    let panic = catch_unwind(too_short).expect_err("two numbers do not fill the room of three");
+    store.put(0, 4, &Snapshot::of(&[1.0, 2.0, 3.0])).expect("it fits");
+    let too_short = AssertUnwindSafe(|| store.put_with(0, 4, (3, 0), &mut |words| words.fill(&[1.0, 2.0])));
+    let panic = catch_unwind(too_short).expect_err("two numbers do not fill the words of three");
     let said = panic.downcast_ref::<String>().expect("a message");
     assert!(said.contains("the same words each time"), "{said}");
     assert_eq!(store.get(0, 4, &mut Snapshot::new()).unwrap_err().code(), "PAL0510");
@@ -271,7 +271,7 @@ fn memory_refuses_what_is_beyond_its_budget_and_keeps_what_it_has() {
     store.put(0, 0, &small).expect("it fits");
     let held = store.heap_bytes();
     let error = store.put(1, 5, &Snapshot::of(&vec![2.0; 1000])).expect_err("it does not fit");
-    assert!(matches!(error, SnapshotError::NoRoom { step: 5, .. }), "{error}");
+    assert!(matches!(error, SnapshotError::NoSpace { step: 5, .. }), "{error}");
     assert!(error.to_string().contains("a budget of 8 KiB"), "{error}");
     assert!(store.heap_bytes() <= 8192 && held <= 8192);
     let mut got = Snapshot::new();

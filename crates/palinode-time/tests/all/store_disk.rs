@@ -22,9 +22,9 @@ fn filled(directory: &Path) -> DiskStore {
     let mut store = DiskStore::new(directory);
     for slot in 0..4 {
         let step = u64::from(slot + 1) * 10;
-        store.put(slot, step, &snapshot(step)).expect("there is room");
+        store.put(slot, step, &snapshot(step)).expect("it fits");
     }
-    store.flush().expect("there is room");
+    store.flush().expect("it fits");
     store
 }
 
@@ -143,15 +143,15 @@ fn an_older_file_of_the_same_slot_and_step_is_not_used() {
     let error = damage(|store, _| {
         let path = file(store, 1);
         let old = fs::read(&path).expect("a file");
-        store.put(1, 20, &snapshot(21)).expect("there is room");
-        store.flush().expect("there is room");
+        store.put(1, 20, &snapshot(21)).expect("it fits");
+        store.flush().expect("it fits");
         fs::write(&path, old).expect("a file");
     });
     assert_damaged(&error, "an older one");
 }
 
 #[test]
-fn a_file_that_cannot_be_read_is_told() {
+fn a_file_that_cannot_be_read_is_reported() {
     let scratch = Scratch::new();
     let mut store = filled(&scratch.0);
     let path = file(&store, 1);
@@ -159,13 +159,13 @@ fn a_file_that_cannot_be_read_is_told() {
     fs::create_dir(&path).expect("a name");
     let error = error_of_slot_1(&mut store, &[0, 2, 3]);
     assert!(matches!(error, SnapshotError::Failed { doing: "read", .. }), "{error}");
-    // What cannot be removed is told by `close`.
+    // What cannot be removed is an error of `close`.
     let error = store.close().expect_err("there is a directory in place of a file");
     assert!(matches!(error, SnapshotError::Failed { doing: "removed", .. }), "{error}");
 }
 
 #[test]
-fn a_directory_that_cannot_be_made_is_told() {
+fn a_directory_that_cannot_be_made_is_reported() {
     let scratch = Scratch::new();
     let not_a_directory = scratch.0.join("file");
     fs::write(&not_a_directory, "mine").expect("a file");
@@ -180,7 +180,7 @@ fn a_directory_that_cannot_be_made_is_told() {
 /// A slot whose file is the device that is always full.
 #[cfg(target_os = "linux")]
 #[test]
-fn a_full_disk_is_told_at_the_next_call() {
+fn a_full_disk_is_reported_at_the_next_call() {
     let scratch = Scratch::new();
     let mut got = Snapshot::new();
     for next in ["put", "get", "flush", "close"] {
@@ -196,13 +196,13 @@ fn a_full_disk_is_told_at_the_next_call() {
             "flush" => store.flush(),
             _ => {
                 let error = store.close().expect_err("the disk is full");
-                assert!(matches!(error, SnapshotError::NoRoom { step: 50, .. }), "{error}");
+                assert!(matches!(error, SnapshotError::NoSpace { step: 50, .. }), "{error}");
                 assert_eq!(scratch.names(), Vec::<String>::new());
                 continue;
             }
         }
         .expect_err("the disk is full");
-        assert!(matches!(error, SnapshotError::NoRoom { step: 50, .. }), "{error}");
+        assert!(matches!(error, SnapshotError::NoSpace { step: 50, .. }), "{error}");
         assert_eq!(error.code(), "PAL0512");
         assert_eq!(store.get(4, 50, &mut got).expect_err("it is not there"), error);
         store.get(0, 10, &mut got).expect("the others are there");
@@ -211,7 +211,7 @@ fn a_full_disk_is_told_at_the_next_call() {
     }
 }
 
-/// Until the thread has told of its failure.
+/// Until the thread's failure is reported.
 #[cfg(target_os = "linux")]
 fn wait_for(mut call: impl FnMut() -> Result<(), SnapshotError>) -> Result<(), SnapshotError> {
     let start = Instant::now();
@@ -261,7 +261,7 @@ fn on_a_small_disk() {
         }
     }
     let (slot, error) = failed.expect("20 times 64 KB do not fit into 512 KiB");
-    assert!(matches!(error, SnapshotError::NoRoom { .. }), "{error}");
+    assert!(matches!(error, SnapshotError::NoSpace { .. }), "{error}");
     assert_eq!(error.step(), u64::from(slot));
     assert!(slot >= 4, "some did fit");
     let mut got = Snapshot::new();
@@ -271,7 +271,7 @@ fn on_a_small_disk() {
     }
     // A slot that is freed makes room.
     store.free(0);
-    put(&mut store, slot).and_then(|()| store.flush()).expect("there is room again");
+    put(&mut store, slot).and_then(|()| store.flush()).expect("it fits again");
     store.get(slot, u64::from(slot), &mut got).expect("it is there");
     assert_eq!(got, states[slot as usize]);
     drop(store);
@@ -283,7 +283,7 @@ fn files_are_removed_after_a_panic() {
     let scratch = Scratch::new();
     let panicked = catch_unwind(AssertUnwindSafe(|| {
         let mut store = filled(&scratch.0);
-        store.put(7, 70, &snapshot(70)).expect("there is room");
+        store.put(7, 70, &snapshot(70)).expect("it fits");
         assert_eq!(scratch.names().len(), 1);
         panic!("planted");
     }));
@@ -308,7 +308,7 @@ fn runs_beside_each_other_do_not_touch() {
     let scratch = Scratch::new();
     let mut stores: Vec<DiskStore> = (0..3).map(|_| DiskStore::new(&scratch.0)).collect();
     for (run, store) in stores.iter_mut().enumerate() {
-        store.put(0, 10, &snapshot(run as u64)).expect("there is room");
+        store.put(0, 10, &snapshot(run as u64)).expect("it fits");
     }
     assert_eq!(scratch.names().len(), 3, "the living are left alone");
     let mut got = Snapshot::new();
@@ -375,7 +375,7 @@ fn sweep_with_steps(numbers: usize, device: Duration, step: Duration) -> StoreSt
     let mut got = Snapshot::new();
     let mut store = DiskStore::new(&scratch.0).slowed(device);
     for n in 0..10 {
-        store.put(n, u64::from(n), &state).expect("there is room");
+        store.put(n, u64::from(n), &state).expect("it fits");
         compute(step);
     }
     store.prefetch(9, 9);
@@ -397,12 +397,12 @@ fn sweep_with_steps(numbers: usize, device: Duration, step: Duration) -> StoreSt
 
 /// Without steps to hide behind, and without prefetching, nothing is hidden, and the account says so.
 #[test]
-fn what_is_not_hidden_is_told() {
+fn what_is_not_hidden_is_reported() {
     let scratch = Scratch::new();
     let mut store = DiskStore::new(&scratch.0).slowed(Duration::from_millis(5));
     assert_eq!(store.stats().hidden(), None);
     for n in 0..8 {
-        store.put(n, u64::from(n), &snapshot(u64::from(n))).expect("there is room");
+        store.put(n, u64::from(n), &snapshot(u64::from(n))).expect("it fits");
     }
     for n in (0..8).rev() {
         store.get(n, u64::from(n), &mut Snapshot::new()).expect("it is there");

@@ -41,7 +41,7 @@ fn exact_stores_give_the_bits_of_keeping_everything() {
 }
 
 /// What a rollout with ten lossy snapshots reports, and how far its gradient is from the exact one.
-fn told_and_true(narrow: bool, start: [f64; 3], steps: u64) -> (f64, f64) {
+fn reported_and_true(narrow: bool, start: [f64; 3], steps: u64) -> (f64, f64) {
     let run = || {
         let every = steps.div_ceil(10);
         Rollout::new(Heun).steps(steps).schedule(Schedule::Periodic { every })
@@ -62,7 +62,7 @@ fn told_and_true(narrow: bool, start: [f64; 3], steps: u64) -> (f64, f64) {
 /// book. In a chaotic system the error depends on the initial state by orders of magnitude, so the table has
 /// medians and the worst.
 #[test]
-fn lossy_snapshots_have_the_errors_of_the_book_and_tell_them() {
+fn lossy_snapshots_have_the_errors_of_the_book_and_report_them() {
     let starts: Vec<[f64; 3]> = (0..16)
         .map(f64::from)
         .map(|i| [8.0 * (i * 1.7).sin(), 9.0 * (i * 2.3).cos(), 25.0 + 8.0 * (i * 0.9).sin()])
@@ -70,19 +70,19 @@ fn lossy_snapshots_have_the_errors_of_the_book_and_tell_them() {
     for (steps, single, brain) in [(100, 1e-7, 1e-2), (1000, 1e-6, 1e-1), (2000, 1e-5, 1.0)] {
         for (narrow, typical) in [(false, single), (true, brain)] {
             let mut found: Vec<(f64, f64)> =
-                starts.iter().map(|&start| told_and_true(narrow, start, steps)).collect();
-            // A forward sweep tells the error in one direction; over all starts it is of the size of the
+                starts.iter().map(|&start| reported_and_true(narrow, start, steps)).collect();
+            // A forward sweep reports the error in one direction; over all starts it is of the size of the
             // error.
-            let ratio = found.iter().map(|(told, off)| (told / off).ln()).sum::<f64>() / 16.0;
+            let ratio = found.iter().map(|(reported, off)| (reported / off).ln()).sum::<f64>() / 16.0;
             assert!(
                 ratio.exp() > 0.05 && ratio.exp() < 20.0,
-                "{steps} steps: told is {} times what is true",
+                "{steps} steps: what is reported is {} times what is true",
                 ratio.exp()
             );
             found.sort_by(|a, b| a.1.total_cmp(&b.1));
             let (median, worst) = (found[8].1, found[15].1);
             println!(
-                "{steps} steps, bf16: {narrow}: median {median:.1e}, worst {worst:.1e}, told {:.2} times",
+                "{steps} steps, bf16: {narrow}: median {median:.1e}, worst {worst:.1e}, reported {:.2} times",
                 ratio.exp()
             );
             assert!(

@@ -423,7 +423,7 @@ pub(crate) fn run() {
     let changing = (CHANGING..CHANGING + 30).chain(SHRINKING..SHRINKING + 20);
     let cases: Vec<u64> = FOUND.into_iter().chain(changing).chain(from..from + count).collect();
     let tried = cases.len();
-    // All that fail are told, not the first alone.
+    // All that fail are named, not only the first.
     let fails = |case: &u64| std::panic::catch_unwind(|| check(*case, &directory)).is_err();
     let failed: Vec<u64> = cases.into_iter().filter(fails).collect();
     let _ = std::fs::remove_dir_all(&directory);

@@ -47,7 +47,7 @@ fn states(reals: usize, plain: usize) -> Vec<Snapshot> {
 /// Puts to and gets from all slots. The snapshot has its room.
 fn round(store: &mut impl SnapshotStore, slots: usize, states: &[Snapshot], got: &mut Snapshot) {
     for slot in 0..slots {
-        store.put(slot as u32, slot as u64, &states[slot * 7 / 4 % states.len()]).expect("there is room");
+        store.put(slot as u32, slot as u64, &states[slot * 7 / 4 % states.len()]).expect("it fits");
     }
     for slot in (0..slots).rev() {
         store.prefetch((slot as u32).saturating_sub(1), (slot as u64).saturating_sub(1));
@@ -81,10 +81,10 @@ fn hold<S: SnapshotStore>(name: &str, slack: usize, again: bool, make: impl Fn()
         let mut store = make();
         let most = store.heap_bytes_for(slots, reals, plain);
         round(&mut store, slots, &states, &mut got);
-        store.flush().expect("there is room");
-        let (live, told) = (meter.live(), store.heap_bytes());
-        assert!(live <= told && told <= live + slack, "{what}: {live} bytes are held, {told} told");
-        assert!(meter.peak() <= most, "{what}: {} bytes at the peak, at most {most} told", meter.peak());
+        store.flush().expect("it fits");
+        let (live, said) = (meter.live(), store.heap_bytes());
+        assert!(live <= said && said <= live + slack, "{what}: {live} bytes are held, {said} said");
+        assert!(meter.peak() <= most, "{what}: {} bytes at the peak, at most {most} announced", meter.peak());
         if again {
             let calls = calls(|| round(&mut store, slots, &states, &mut got));
             assert_eq!(calls, 0, "{what}: allocations of the second round");
@@ -133,7 +133,7 @@ fn changing_sizes() {
     let mut store = MemoryStore::new();
     for turn in 0..3 {
         for (slot, state) in states.iter().cycle().take(100).enumerate() {
-            store.put(slot as u32, 5, state).expect("there is room");
+            store.put(slot as u32, 5, state).expect("it fits");
             assert_eq!(meter.live(), store.heap_bytes(), "round {turn}, slot {slot}");
         }
         for (slot, state) in states.iter().cycle().take(100).enumerate() {

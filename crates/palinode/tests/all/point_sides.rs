@@ -153,7 +153,7 @@ fn curvature_hides_no_slope() {
 /// Directions along which a comparison cannot be found again say nothing of it.
 #[test]
 fn directions_that_cannot_tell_say_nothing() {
-    // Which comparison is the guard cannot be told where `x[2]` is negative, which it is along some
+    // Which comparison is the guard cannot be known where `x[2]` is negative, which it is along some
     // directions on both sides of others.
     let late = |x: &[Var<f64>]| {
         let more = if x[2] > 0.0 { usize::from(x[2] > 0.5) + usize::from(x[2] > 0.7) } else { 0 };

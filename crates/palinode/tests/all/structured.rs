@@ -1,7 +1,7 @@
 //! nalgebra at structured points (zeros, ones, equal and opposite entries, permutations, low rank): every
 //! derivative is right, or refused with the decision that is to blame.
 //!
-//! What is right is told by differences of plain numbers, at points where forward and backward differences
+//! Differences of plain numbers say what is right, at points where forward and backward differences
 //! agree: elsewhere the function has no derivative. Where plain numbers have a value and a derivative, "not
 //! finite" (PAL0103, PAL0104) is no answer: the point is inside the function's domain.
 //!

@@ -1,4 +1,4 @@
-//! Arrays the slow way: a list of `Var`s, a view as a list of slots. What arrays on the tape are compared
+//! Arrays the slow way: a list of `Var`s, a view as a list of cells. What arrays on the tape are compared
 //! with.
 //!
 //! Input: the same calls as on [`Array`]. Output: the same numbers, from a tape that knows single numbers
@@ -119,25 +119,25 @@ lists! {
 /// An array as a list of `Var`s.
 pub(super) struct Model<S> {
     store: Rc<RefCell<Vec<Var<S>>>>,
-    slots: Vec<usize>,
+    cells: Vec<usize>,
     shape: Vec<usize>,
 }
 
 impl<S: Scalar<Bool = bool>> Model<S> {
     fn new(vars: Vec<Var<S>>, shape: &[usize]) -> Self {
-        let slots = (0..vars.len()).collect();
-        Model { store: Rc::new(RefCell::new(vars)), slots, shape: shape.to_vec() }
+        let cells = (0..vars.len()).collect();
+        Model { store: Rc::new(RefCell::new(vars)), cells, shape: shape.to_vec() }
     }
 
     fn read(&self) -> Vec<Var<S>> {
         let store = self.store.borrow();
-        self.slots.iter().map(|&slot| store[slot]).collect()
+        self.cells.iter().map(|&cell| store[cell]).collect()
     }
 
     fn write(&mut self, vars: Vec<Var<S>>) {
         let mut store = self.store.borrow_mut();
-        for (&slot, var) in self.slots.iter().zip(vars) {
-            store[slot] = var;
+        for (&cell, var) in self.cells.iter().zip(vars) {
+            store[cell] = var;
         }
     }
 
@@ -147,8 +147,8 @@ impl<S: Scalar<Bool = bool>> Model<S> {
 
     /// The elements whose positions the function picks, in order, in a new shape.
     fn pick(&self, shape: Vec<usize>, from: impl Fn(&[usize]) -> Vec<usize>) -> Self {
-        let slots = positions(&shape).iter().map(|at| self.slots[self.element(&from(at))]).collect();
-        Model { store: self.store.clone(), slots, shape }
+        let cells = positions(&shape).iter().map(|at| self.cells[self.element(&from(at))]).collect();
+        Model { store: self.store.clone(), cells, shape }
     }
 
     /// So many positions of an axis, as the function picks them.
@@ -221,7 +221,7 @@ impl<S: Scalar<Bool = bool>> Lists<S> for Model<S> {
         &self.shape
     }
     fn is_whole_vector(&self) -> bool {
-        self.shape.len() == 1 && self.slots.iter().copied().eq(0..self.store.borrow().len())
+        self.shape.len() == 1 && self.cells.iter().copied().eq(0..self.store.borrow().len())
     }
     fn view(&self) -> Self {
         self.pick(self.shape.clone(), <[usize]>::to_vec)
@@ -256,11 +256,11 @@ impl<S: Scalar<Bool = bool>> Lists<S> for Model<S> {
         Model::new(self.read(), shape)
     }
     fn get(&self, position: &[usize]) -> Var<S> {
-        self.store.borrow()[self.slots[self.element(position)]]
+        self.store.borrow()[self.cells[self.element(position)]]
     }
     fn set(&mut self, position: &[usize], value: Var<S>) {
-        let slot = self.slots[self.element(position)];
-        self.store.borrow_mut()[slot] = value;
+        let cell = self.cells[self.element(position)];
+        self.store.borrow_mut()[cell] = value;
     }
     fn add_at(&mut self, position: &[usize], value: Var<S>) {
         let sum = self.get(position) + value;
@@ -272,25 +272,25 @@ impl<S: Scalar<Bool = bool>> Lists<S> for Model<S> {
         self.set(second, x);
     }
     fn fill(&mut self, value: Var<S>) {
-        self.write(vec![value; self.slots.len()]);
+        self.write(vec![value; self.cells.len()]);
     }
     fn assign(&mut self, other: &Self) {
         self.write(other.read());
     }
     fn push(&mut self, value: Var<S>) {
-        self.slots.push(self.slots.len());
+        self.cells.push(self.cells.len());
         self.shape[0] += 1;
         self.store.borrow_mut().push(value);
     }
     fn pop(&mut self) -> Option<Var<S>> {
-        self.slots.pop()?;
+        self.cells.pop()?;
         self.shape[0] -= 1;
         self.store.borrow_mut().pop()
     }
     fn truncate(&mut self, len: usize) {
-        self.slots.truncate(len);
-        self.shape[0] = self.slots.len();
-        self.store.borrow_mut().truncate(self.slots.len());
+        self.cells.truncate(len);
+        self.shape[0] = self.cells.len();
+        self.store.borrow_mut().truncate(self.cells.len());
     }
     fn map<R: Unary + Send + Sync>(&self, rule: R) -> Self {
         Model::new(self.read().into_iter().map(|x| Var::unary(rule, x)).collect(), &self.shape)

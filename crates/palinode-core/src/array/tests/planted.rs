@@ -8,8 +8,8 @@ use std::cell::Cell;
 /// What can be broken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Bug {
-    /// A write of an element, met backwards, leaves its slot's cotangent where it is.
-    SlotNotTaken,
+    /// A write of an element, met backwards, leaves its cell's cotangent where it is.
+    CellNotTaken,
     /// So does a write of a whole array.
     RegionNotTaken,
     /// A write goes into memory that a rule still needs.
@@ -33,7 +33,7 @@ impl Bug {
 #[test]
 fn planted_bugs_are_found() {
     for bug in [
-        Bug::SlotNotTaken,
+        Bug::CellNotTaken,
         Bug::RegionNotTaken,
         Bug::ResidualNotCopied,
         Bug::StorageNotForked,

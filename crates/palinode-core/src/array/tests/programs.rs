@@ -367,7 +367,7 @@ impl<S: Scalar<Bool = bool>, A: Lists<S>> Run<S, A> {
                 }
             }
             2 => {
-                // A frontier: shrinks, then grows again over slots that meant something else.
+                // A frontier: shrinks, then grows again over cells that meant something else.
                 let len = own.shape()[0];
                 own.truncate(len / 2);
                 own.push(self.number());

@@ -1,6 +1,6 @@
-//! Which nodes and slots something depends on, from the recording alone.
+//! Which nodes and cells something depends on, from the recording alone.
 //!
-//! Input: marks on nodes and slots. Output: marks on what they were computed from, one step further back.
+//! Input: marks on nodes and cells. Output: marks on what they were computed from, one step further back.
 //!
 //! Invariant: it may mark too much (a partial that happens to be zero), never too little.
 
@@ -9,21 +9,21 @@ use super::steps::{ArrayTape, Kind, Step, Whole};
 use crate::tape::arena::SINK;
 use palinode_num::Scalar;
 
-/// Goes backwards over one step: `marks` has an entry per node, then one per slot.
+/// Goes backwards over one step: `marks` has an entry per node, then one per cell.
 pub(crate) fn mark<S: Scalar>(tape: &ArrayTape<S>, nodes: usize, step: &Step, marks: &mut [bool]) {
     let layout = tape.layout(nodes);
-    let slot = |step: &Step| layout.slot(step.storage, step.slot);
+    let cell = |step: &Step| layout.cell(step.storage, step.cell);
     match step.kind {
         Kind::Get => {
             let marked = marks[step.node as usize];
-            marks[slot(step)] |= marked;
+            marks[cell(step)] |= marked;
         }
         Kind::Set => {
-            let marked = core::mem::replace(&mut marks[slot(step)], false);
+            let marked = core::mem::replace(&mut marks[cell(step)], false);
             marks[step.node as usize] |= marked && step.node != SINK;
         }
         Kind::Add => {
-            let marked = marks[slot(step)];
+            let marked = marks[cell(step)];
             marks[step.node as usize] |= marked;
         }
         Kind::Whole => {

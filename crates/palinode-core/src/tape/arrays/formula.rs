@@ -62,7 +62,7 @@ impl<S: Scalar> Iterator for Elements<'_, S> {
         match self {
             Elements::Same(x) => Some(*x),
             Elements::Run(values) => values.next().copied(),
-            Elements::Strided(values, walk) => walk.next().map(|slot| values[slot]),
+            Elements::Strided(values, walk) => walk.next().map(|cell| values[cell]),
         }
     }
 }
@@ -122,7 +122,7 @@ impl<S: Scalar, R: Unary + Send + Sync> Formula<S> for One<R> {
     fn update(&self, first: &mut [S], walk: Walk<'_>, _others: &[Reader<'_, S>]) {
         match walk {
             Walk::Run(range) => first[range].iter_mut().for_each(|x| *x = self.0.value(*x)),
-            walk => walk.for_each(|slot| first[slot] = self.0.value(first[slot])),
+            walk => walk.for_each(|cell| first[cell] = self.0.value(first[cell])),
         }
     }
     fn partials(&self, _which: usize, given: &[Reader<'_, S>]) -> Vec<S> {
@@ -159,8 +159,8 @@ impl<S: Scalar, R: Binary + Send + Sync> Formula<S> for Two<R> {
                 first[range].iter_mut().for_each(|x| *x = self.0.value(*x, y));
             }
             (walk, y) => {
-                for (slot, y) in walk.zip(y.iter()) {
-                    first[slot] = self.0.value(first[slot], y);
+                for (cell, y) in walk.zip(y.iter()) {
+                    first[cell] = self.0.value(first[cell], y);
                 }
             }
         }
@@ -190,8 +190,8 @@ impl<S: Scalar, R: Ternary + Send + Sync> Formula<S> for Three<R> {
         collect!(arguments, |x: 0, y: 1, w: 2| self.0.value(x, y, w))
     }
     fn update(&self, first: &mut [S], walk: Walk<'_>, others: &[Reader<'_, S>]) {
-        for (slot, (y, w)) in walk.zip(others[0].iter().zip(others[1].iter())) {
-            first[slot] = self.0.value(first[slot], y, w);
+        for (cell, (y, w)) in walk.zip(others[0].iter().zip(others[1].iter())) {
+            first[cell] = self.0.value(first[cell], y, w);
         }
     }
     fn partials(&self, which: usize, given: &[Reader<'_, S>]) -> Vec<S> {

@@ -1,7 +1,7 @@
-//! Where slots are: storages of cotangents behind the nodes, and regions of them.
+//! Where cells are: storages of cotangents behind the nodes, and regions of them.
 //!
 //! Input: where each storage begins. Output: places in a sweep's memory, which has an entry per node, then
-//! one per slot.
+//! one per cell.
 
 use super::view::{Places, View};
 use palinode_num::Scalar;
@@ -13,7 +13,7 @@ pub(crate) enum Home {
     Storage(u32),
 }
 
-/// Some nodes or slots, in order.
+/// Some nodes or cells, in order.
 #[derive(Clone, Debug)]
 pub(crate) struct Region {
     pub(crate) home: Home,
@@ -21,7 +21,7 @@ pub(crate) struct Region {
 }
 
 impl Region {
-    /// All slots of a storage.
+    /// All cells of a storage.
     pub(crate) fn all_of(storage: u32, shape: &[usize]) -> Region {
         Region { home: Home::Storage(storage), places: Places::View(View::whole(shape)) }
     }
@@ -30,23 +30,23 @@ impl Region {
 /// Where the storages of a finished recording lie.
 #[derive(Clone, Copy)]
 pub(crate) struct Layout<'a> {
-    /// Where each storage begins among the slots.
+    /// Where each storage begins among the cells.
     pub(super) storages: &'a [usize],
-    /// Slots lie behind the nodes.
+    /// Cells lie behind the nodes.
     pub(super) nodes: usize,
 }
 
 impl Layout<'_> {
     #[inline]
-    pub(super) fn slot(self, storage: u32, slot: u32) -> usize {
-        self.nodes + self.storages[storage as usize] + slot as usize
+    pub(super) fn cell(self, storage: u32, cell: u32) -> usize {
+        self.nodes + self.storages[storage as usize] + cell as usize
     }
 
     /// A region's places in a sweep's memory, in order.
     pub(super) fn places(self, region: &Region) -> impl Iterator<Item = usize> {
         let base = match region.home {
             Home::Nodes => 0,
-            Home::Storage(storage) => self.slot(storage, 0),
+            Home::Storage(storage) => self.cell(storage, 0),
         };
         region.places.walk().map(move |place| base + place)
     }

@@ -7,7 +7,7 @@
 //! |---|---|
 //! | `steps.rs` | the steps of a recording, in order |
 //! | `product.rs` | a recorded product of matrices |
-//! | `layout.rs`, `view.rs` | where slots are |
+//! | `layout.rs`, `view.rs` | where cells are |
 //! | `residual.rs` | values kept for the reverse sweep; `policy.rs`: what happens when they are overwritten |
 //! | `formula.rs`, `probe.rs` | a row of the rule table over arrays, and what its partials need |
 //! | `sweep.rs` | reverse and forward |

@@ -36,7 +36,7 @@ pub(crate) struct Kept<S> {
 
 enum State<S> {
     Values(Arc<Vec<S>>, Option<Recipe<S>>),
-    /// The memory has gone back to its array.
+    /// The memory was returned to its array.
     Again(Again<S>),
 }
 
@@ -145,7 +145,7 @@ impl<S: Copy> Kept<S> {
     pub(crate) fn overwrite(&self, written: &[S]) {
         if let State::Values(values, _) = &mut *self.state.lock().unwrap() {
             let mut memory = values.to_vec();
-            memory.iter_mut().zip(written).for_each(|(slot, &written)| *slot = written);
+            memory.iter_mut().zip(written).for_each(|(cell, &written)| *cell = written);
             *values = Arc::new(memory);
         }
     }

@@ -3,12 +3,12 @@
 //! Input: pushes from [`Array`](crate::Array)s, by way of `recorder/arrays.rs`. Output: the same steps, for
 //! the sweeps in `sweep.rs`.
 //!
-//! A *storage* is a run of cotangents, one per slot. All versions of an array share one: a sweep meets the
-//! versions strictly one after the other, and a write, met backwards, takes its slots' cotangents away. So a
+//! A *storage* is a run of cotangents, one per cell. All versions of an array share one: a sweep meets the
+//! versions strictly one after the other, and a write, met backwards, takes its cells' cotangents away. So a
 //! write to one element costs one step, whatever the length of the array.
 //!
 //! Invariants: a step's `at` is the number of the next node when it was recorded, so it runs between two
-//! nodes; `at` never falls. Slots lie behind the nodes in a sweep's memory, storage after storage. Steps lie
+//! nodes; `at` never falls. Cells lie behind the nodes in a sweep's memory, storage after storage. Steps lie
 //! in chunks that are used again.
 
 use super::formula::Formula;
@@ -23,11 +23,11 @@ use std::sync::Arc;
 /// What a step does, forwards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// `node = slot`.
+    /// `node = cell`.
     Get,
-    /// `slot = node`; a constant if the node is the sink.
+    /// `cell = node`; a constant if the node is the sink.
     Set,
-    /// `slot += node`.
+    /// `cell += node`.
     Add,
     /// The next operation on whole arrays.
     Whole,
@@ -37,7 +37,7 @@ pub(crate) enum Kind {
 pub(crate) struct Step {
     pub(crate) at: u32,
     pub(crate) storage: u32,
-    pub(crate) slot: u32,
+    pub(crate) cell: u32,
     pub(crate) node: u32,
     pub(crate) kind: Kind,
 }
@@ -69,11 +69,11 @@ pub(crate) struct Operands<S> {
 }
 
 /// `output[k] (=, or +=) sum of partial[k] * argument[k]`. Elementwise operations, sums, copies, gathers and
-/// scatters are all of this form: what differs is which slots or nodes `output[k]` and `argument[k]` are.
+/// scatters are all of this form: what differs is which cells or nodes `output[k]` and `argument[k]` are.
 pub(crate) struct Linear<S> {
     pub(crate) name: &'static str,
     pub(crate) output: Region,
-    /// Whether what the output's slots held before is gone; they are added to otherwise.
+    /// Whether what the output's cells held before is gone; they are added to otherwise.
     pub(crate) replaces: bool,
     pub(crate) arguments: Vec<Argument<S>>,
     pub(crate) operands: Option<Box<Operands<S>>>,
@@ -267,10 +267,10 @@ impl<T> Chunks<T> {
 pub(crate) struct ArrayTape<S> {
     pub(in crate::tape) steps: Chunks<Step>,
     pub(crate) whole: Vec<Whole<S>>,
-    /// Where each storage begins among the slots, once the recording is finished; its length before.
+    /// Where each storage begins among the cells, once the recording is finished; its length before.
     pub(in crate::tape) storages: Vec<usize>,
     /// How many cotangents a sweep needs besides those of the nodes.
-    pub(in crate::tape) slots: usize,
+    pub(in crate::tape) cells: usize,
     /// The bytes that the largest operation needs while it is swept, besides cotangents. What is computed
     /// again is not known.
     pub(in crate::tape) scratch: usize,
@@ -284,7 +284,7 @@ impl<S: Scalar> ArrayTape<S> {
             steps: Chunks { chunks: Vec::new(), current: 0 },
             whole: Vec::new(),
             storages: Vec::new(),
-            slots: 0,
+            cells: 0,
             scratch: 0,
             policy: WhenOverwritten::default(),
             counts: ArrayCounts::default(),
@@ -296,7 +296,7 @@ impl<S: Scalar> ArrayTape<S> {
         self.steps.clear();
         self.whole.clear();
         self.storages.clear();
-        self.slots = 0;
+        self.cells = 0;
         self.scratch = 0;
         self.counts = ArrayCounts::default();
     }
@@ -318,10 +318,10 @@ impl<S: Scalar> ArrayTape<S> {
         for storage in &mut self.storages {
             next += core::mem::replace(storage, next);
         }
-        self.counts.cotangents = self.slots;
+        self.counts.cotangents = self.cells;
     }
 
-    /// Where the slots lie behind so many nodes, once the recording is finished.
+    /// Where the cells lie behind so many nodes, once the recording is finished.
     #[inline]
     pub(super) fn layout(&self, nodes: usize) -> Layout<'_> {
         Layout { storages: &self.storages, nodes }
@@ -352,7 +352,7 @@ impl<S: Scalar> ArrayTape<S> {
             + self.whole.len() * size_of::<Whole<S>>()
             + self.storages.len() * size_of::<usize>()
             + self.residual_bytes()
-            + self.slots * size_of::<S>()
+            + self.cells * size_of::<S>()
             + self.scratch
     }
 

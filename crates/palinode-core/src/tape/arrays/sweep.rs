@@ -1,9 +1,9 @@
 //! Sweeps over the steps of arrays, between the nodes of the arena.
 //!
-//! Input: a finished recording, and a cotangent (or tangent) per node and slot, `N` at a time. Output: the
+//! Input: a finished recording, and a cotangent (or tangent) per node and cell, `N` at a time. Output: the
 //! same array, with what the steps passed on.
 //!
-//! Backwards, a read adds to its slot; a write takes its slot's cotangent away and gives it to what was
+//! Backwards, a read adds to its cell; a write takes its cell's cotangent away and gives it to what was
 //! written. An operation on whole arrays first reads all cotangents of its result, then takes them away if it
 //! replaced what was there, then adds to its arguments. So it does not matter whether arguments and result
 //! overlap.
@@ -20,7 +20,7 @@ use crate::tape::Sums;
 use crate::tape::arena::SINK;
 use palinode_num::{AccumulateProducts, Scalar};
 
-/// The recording's arrays and where their slots lie in a sweep's memory.
+/// The recording's arrays and where their cells lie in a sweep's memory.
 #[derive(Clone, Copy)]
 pub(crate) struct Arrays<'a, S> {
     tape: &'a ArrayTape<S>,
@@ -59,8 +59,8 @@ impl<'a, S: Scalar> Arrays<'a, S> {
     }
 
     #[inline]
-    fn slot(self, step: &Step) -> usize {
-        self.layout.slot(step.storage, step.slot)
+    fn cell(self, step: &Step) -> usize {
+        self.layout.cell(step.storage, step.cell)
     }
 
     fn places(self, region: &Region) -> impl Iterator<Item = usize> {
@@ -78,24 +78,24 @@ impl<'a, S: Scalar> Arrays<'a, S> {
         match step.kind {
             Kind::Get => {
                 let received = cotangents[step.node as usize];
-                accumulate(&mut cotangents[self.slot(step)], received);
+                accumulate(&mut cotangents[self.cell(step)], received);
             }
             Kind::Set => {
-                let slot = &mut cotangents[self.slot(step)];
-                let received = *slot;
+                let cell = &mut cotangents[self.cell(step)];
+                let received = *cell;
                 #[cfg(test)]
-                let taken = !Bug::SlotNotTaken.is_planted();
+                let taken = !Bug::CellNotTaken.is_planted();
                 #[cfg(not(test))]
                 let taken = true;
                 if taken {
-                    *slot = [S::zero(); N];
+                    *cell = [S::zero(); N];
                 }
                 if step.node != SINK {
                     accumulate(&mut cotangents[step.node as usize], received);
                 }
             }
             Kind::Add => {
-                let received = cotangents[self.slot(step)];
+                let received = cotangents[self.cell(step)];
                 accumulate(&mut cotangents[step.node as usize], received);
             }
             Kind::Whole => self.reverse_whole(step, cotangents, scratch),
@@ -147,15 +147,15 @@ impl<'a, S: Scalar> Arrays<'a, S> {
     pub(crate) fn reverse_summed<A: AccumulateProducts<S>>(self, step: &Step, sums: &mut Sums<S, A>) {
         let node = step.node as usize;
         match step.kind {
-            Kind::Get => sums.add(self.slot(step), sums.total(node)),
+            Kind::Get => sums.add(self.cell(step), sums.total(node)),
             Kind::Set => {
-                let received = sums.total(self.slot(step));
-                sums.clear(self.slot(step));
+                let received = sums.total(self.cell(step));
+                sums.clear(self.cell(step));
                 if step.node != SINK {
                     sums.add(node, received);
                 }
             }
-            Kind::Add => sums.add(node, sums.total(self.slot(step))),
+            Kind::Add => sums.add(node, sums.total(self.cell(step))),
             Kind::Whole => {
                 let whole = &self.tape.whole[step.storage as usize];
                 let (output, replaces) = whole.output();
@@ -209,14 +209,14 @@ impl<'a, S: Scalar> Arrays<'a, S> {
         scratch: &mut Scratch<S, N>,
     ) {
         match step.kind {
-            Kind::Get => tangents[step.node as usize] = tangents[self.slot(step)],
+            Kind::Get => tangents[step.node as usize] = tangents[self.cell(step)],
             Kind::Set => {
                 let written = if step.node == SINK { [S::zero(); N] } else { tangents[step.node as usize] };
-                tangents[self.slot(step)] = written;
+                tangents[self.cell(step)] = written;
             }
             Kind::Add => {
                 let added = tangents[step.node as usize];
-                accumulate(&mut tangents[self.slot(step)], added);
+                accumulate(&mut tangents[self.cell(step)], added);
             }
             Kind::Whole => {
                 let whole = &self.tape.whole[step.storage as usize];

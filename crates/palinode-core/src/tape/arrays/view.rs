@@ -1,13 +1,13 @@
-//! Which slots of a buffer an array means: shape, offset and strides, or a plain list.
+//! Which cells of a buffer an array means: shape, offset and strides, or a plain list.
 //!
-//! Input: shapes and positions as the user gives them. Output: slot numbers, in row-major order of the shape.
+//! Input: shapes and positions as the user gives them. Output: cell numbers, in row-major order of the shape.
 //!
 //! Invariants: a view made here stays inside the view that it was made from; `strides` has an entry per axis.
-//! Only [`View::broadcast`] makes a view that meets a slot twice. Nothing here knows values or tapes.
+//! Only [`View::broadcast`] makes a view that meets a cell twice. Nothing here knows values or tapes.
 
 use core::fmt;
 
-/// A shape laid over a buffer: element `[i, j]` is slot `offset + i * strides[0] + j * strides[1]`.
+/// A shape laid over a buffer: element `[i, j]` is cell `offset + i * strides[0] + j * strides[1]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct View {
     pub(crate) offset: usize,
@@ -16,7 +16,7 @@ pub(crate) struct View {
 }
 
 impl View {
-    /// All slots from 0 on, in order.
+    /// All cells from 0 on, in order.
     pub(crate) fn whole(shape: &[usize]) -> View {
         let mut strides = vec![1; shape.len()];
         for axis in (1..shape.len()).rev() {
@@ -25,16 +25,16 @@ impl View {
         View { offset: 0, shape: shape.to_vec(), strides }
     }
 
-    /// The same slot for every element of the shape.
-    pub(crate) fn repeated(slot: usize, shape: &[usize]) -> View {
-        View { offset: slot, shape: shape.to_vec(), strides: vec![0; shape.len()] }
+    /// The same cell for every element of the shape.
+    pub(crate) fn repeated(cell: usize, shape: &[usize]) -> View {
+        View { offset: cell, shape: shape.to_vec(), strides: vec![0; shape.len()] }
     }
 
     pub(crate) fn len(&self) -> usize {
         self.shape.iter().product()
     }
 
-    /// Whether the elements, in order, are slots in order without a gap.
+    /// Whether the elements, in order, are cells in order without a gap.
     pub(crate) fn is_run(&self) -> bool {
         let mut expected = 1;
         for (&length, &stride) in self.shape.iter().zip(&self.strides).rev() {
@@ -46,18 +46,18 @@ impl View {
         true
     }
 
-    /// Whether it means exactly the first `len` slots, in order.
+    /// Whether it means exactly the first `len` cells, in order.
     pub(crate) fn covers(&self, len: usize) -> bool {
         self.offset == 0 && self.len() == len && self.is_run()
     }
 
-    /// Whether some slot is met twice; exact, because strides of length above 1 are zero only in broadcasts.
+    /// Whether some cell is met twice; exact, because strides of length above 1 are zero only in broadcasts.
     pub(crate) fn repeats(&self) -> bool {
         self.len() > 0
             && self.shape.iter().zip(&self.strides).any(|(&length, &stride)| length > 1 && stride == 0)
     }
 
-    /// One more than the largest slot; 0 if there is none.
+    /// One more than the largest cell; 0 if there is none.
     pub(crate) fn end(&self) -> usize {
         if self.len() == 0 {
             return 0;
@@ -66,9 +66,9 @@ impl View {
         self.offset + reach.sum::<isize>() as usize + 1
     }
 
-    /// The slot of an element, or what is wrong with the position.
+    /// The cell of an element, or what is wrong with the position.
     #[inline]
-    pub(crate) fn slot(&self, position: &[usize]) -> Result<usize, String> {
+    pub(crate) fn cell(&self, position: &[usize]) -> Result<usize, String> {
         if position.len() != self.shape.len()
             || position.iter().zip(&self.shape).any(|(at, length)| at >= length)
         {
@@ -207,7 +207,7 @@ impl View {
         assert!(axis < rank, "palinode: PAL0101: {what}: there is no axis {axis} among {rank}, from 0");
     }
 
-    /// The slots, in order.
+    /// The cells, in order.
     pub(crate) fn walk(&self) -> Walk<'_> {
         let len = self.len();
         if self.is_run() {
@@ -216,7 +216,7 @@ impl View {
         Walk::Strided(Odometer {
             view: self,
             position: vec![0; self.shape.len()],
-            slot: self.offset as isize,
+            cell: self.offset as isize,
             left: len,
         })
     }
@@ -268,7 +268,7 @@ impl fmt::Display for Shape<'_> {
     }
 }
 
-/// Slots in an order: those of a view, or any.
+/// Cells in an order: those of a view, or any.
 #[derive(Clone, Debug)]
 pub(crate) enum Places {
     View(View),
@@ -279,26 +279,26 @@ impl Places {
     pub(crate) fn len(&self) -> usize {
         match self {
             Places::View(view) => view.len(),
-            Places::List(slots) => slots.len(),
+            Places::List(cells) => cells.len(),
         }
     }
 
     pub(crate) fn walk(&self) -> Walk<'_> {
         match self {
             Places::View(view) => view.walk(),
-            Places::List(slots) => Walk::List(slots.iter()),
+            Places::List(cells) => Walk::List(cells.iter()),
         }
     }
 
     pub(crate) fn bytes(&self) -> usize {
         match self {
             Places::View(view) => view.bytes(),
-            Places::List(slots) => slots.capacity() * size_of::<u32>(),
+            Places::List(cells) => cells.capacity() * size_of::<u32>(),
         }
     }
 }
 
-/// An iterator over slots.
+/// An iterator over cells.
 pub(crate) enum Walk<'a> {
     Run(core::ops::Range<usize>),
     Strided(Odometer<'a>),
@@ -312,7 +312,7 @@ impl Iterator for Walk<'_> {
         match self {
             Walk::Run(range) => range.next(),
             Walk::Strided(odometer) => odometer.next(),
-            Walk::List(slots) => slots.next().map(|&slot| slot as usize),
+            Walk::List(cells) => cells.next().map(|&cell| cell as usize),
         }
     }
 }
@@ -321,7 +321,7 @@ impl Iterator for Walk<'_> {
 pub(crate) struct Odometer<'a> {
     view: &'a View,
     position: Vec<usize>,
-    slot: isize,
+    cell: isize,
     left: usize,
 }
 
@@ -332,17 +332,17 @@ impl Odometer<'_> {
             return None;
         }
         self.left -= 1;
-        let slot = self.slot as usize;
+        let cell = self.cell as usize;
         for axis in (0..self.position.len()).rev() {
             self.position[axis] += 1;
-            self.slot += self.view.strides[axis];
+            self.cell += self.view.strides[axis];
             if self.position[axis] < self.view.shape[axis] {
                 break;
             }
-            self.slot -= self.view.strides[axis] * self.view.shape[axis] as isize;
+            self.cell -= self.view.strides[axis] * self.view.shape[axis] as isize;
             self.position[axis] = 0;
         }
-        Some(slot)
+        Some(cell)
     }
 }
 
@@ -350,22 +350,22 @@ impl Odometer<'_> {
 mod tests {
     use super::View;
 
-    fn slots(view: &View) -> Vec<usize> {
+    fn cells(view: &View) -> Vec<usize> {
         view.walk().collect()
     }
 
     #[test]
     fn views_of_views() {
         let matrix = View::whole(&[3, 4]);
-        assert_eq!(slots(&matrix), (0..12).collect::<Vec<_>>());
-        assert_eq!(slots(&matrix.at(1, 2)), [2, 6, 10]);
-        assert_eq!(slots(&matrix.transposed().at(0, 2)), [2, 6, 10]);
-        assert_eq!(slots(&matrix.diagonal()), [0, 5, 10]);
-        assert_eq!(slots(&matrix.slice(1, 1, 4, 2).slice(0, 1, 3, 1)), [5, 7, 9, 11]);
-        assert_eq!(slots(&matrix.reversed(1).at(0, 0)), [3, 2, 1, 0]);
-        assert_eq!(slots(&matrix.reversed(1).reversed(1)), slots(&matrix));
-        assert_eq!(slots(&matrix.at(0, 1).broadcast(&[2, 4])), [4, 5, 6, 7, 4, 5, 6, 7]);
-        assert_eq!(slots(&matrix.slice(0, 1, 3, 1).reshaped(&[8])), (4..12).collect::<Vec<_>>());
+        assert_eq!(cells(&matrix), (0..12).collect::<Vec<_>>());
+        assert_eq!(cells(&matrix.at(1, 2)), [2, 6, 10]);
+        assert_eq!(cells(&matrix.transposed().at(0, 2)), [2, 6, 10]);
+        assert_eq!(cells(&matrix.diagonal()), [0, 5, 10]);
+        assert_eq!(cells(&matrix.slice(1, 1, 4, 2).slice(0, 1, 3, 1)), [5, 7, 9, 11]);
+        assert_eq!(cells(&matrix.reversed(1).at(0, 0)), [3, 2, 1, 0]);
+        assert_eq!(cells(&matrix.reversed(1).reversed(1)), cells(&matrix));
+        assert_eq!(cells(&matrix.at(0, 1).broadcast(&[2, 4])), [4, 5, 6, 7, 4, 5, 6, 7]);
+        assert_eq!(cells(&matrix.slice(0, 1, 3, 1).reshaped(&[8])), (4..12).collect::<Vec<_>>());
     }
 
     #[test]
@@ -384,7 +384,7 @@ mod tests {
             View::whole(&[0, 3]),
             View::whole(&[2, 0]),
         ] {
-            let found = slots(&view);
+            let found = cells(&view);
             assert_eq!(found.len(), view.len(), "{view:?}");
             assert!(view.offset < 12, "{view:?}");
             assert_eq!(view.end(), found.iter().max().map_or(0, |last| last + 1), "{view:?}");

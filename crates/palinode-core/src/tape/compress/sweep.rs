@@ -144,9 +144,9 @@ impl<S: Scalar> Sweep<S> {
         Ok(())
     }
 
-    /// How many cotangents a sweep needs: one per node, the sink included, and one per slot of an array.
+    /// How many cotangents a sweep needs: one per node, the sink included, and one per cell of an array.
     pub(super) fn cotangents(&self) -> usize {
-        self.nodes as usize + self.arrays.slots
+        self.nodes as usize + self.arrays.cells
     }
 
     /// The heap bytes held.

@@ -172,7 +172,7 @@ fn outputs_that_record_while_they_are_shown() {
     let mut record = tape.record(&[2.0, 3.0, 5.0], |x| Restless([x[0], x[1], x[2]], Cell::new(0))).unwrap();
     assert_eq!(record.values(), [120.0, 2.0]);
     assert_eq!(record.reverse(&[1.0, 0.0]).unwrap(), [72.0, 52.0, 12.0]);
-    // One more output the second time, and one that catches what it is told.
+    // One more output the second time, and one that catches the panic that it causes.
     struct Growing(Var<f64>, Cell<usize>);
     impl Outputs<f64> for Growing {
         fn for_each(&self, see: &mut dyn FnMut(Var<f64>)) {

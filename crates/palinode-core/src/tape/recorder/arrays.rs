@@ -7,34 +7,34 @@ use crate::tape::arrays::{ArrayTape, Kind, Step, Whole};
 use palinode_num::Scalar;
 
 impl<S: Scalar> Recorder<S> {
-    /// A new storage with so many slots.
+    /// A new storage with so many cells.
     pub(crate) fn new_storage(&mut self, len: usize) -> u32 {
         assert!(len <= u32::MAX as usize, "palinode: an array on a tape has at most 2^32 - 1 elements");
         if self.reserve(|arrays| &mut arrays.storages) {
             self.arrays.storages.push(len);
-            self.grow_slots(len);
+            self.grow_cells(len);
         }
         (self.arrays.storages.len() as u32).saturating_sub(1)
     }
 
-    /// A storage has at least so many slots.
+    /// A storage has at least so many cells.
     pub(crate) fn storage_reaches(&mut self, storage: u32, len: usize) {
         // There is none after a failure.
         if let Some(length) = self.arrays.storages.get_mut(storage as usize) {
             let more = len.saturating_sub(*length);
             *length += more;
-            self.grow_slots(more);
+            self.grow_cells(more);
         }
     }
 
-    fn grow_slots(&mut self, more: usize) {
-        self.arrays.slots += more;
+    fn grow_cells(&mut self, more: usize) {
+        self.arrays.cells += more;
         self.arena.set_aside(more * self.arena.cotangent_bytes());
     }
 
     /// Records a step on one element.
     #[inline]
-    pub(crate) fn push_step(&mut self, kind: Kind, storage: u32, slot: usize, node: u32) {
+    pub(crate) fn push_step(&mut self, kind: Kind, storage: u32, cell: usize, node: u32) {
         if let Some(bytes) = self.arrays.steps.needs() {
             // While the list of chunks moves, both are there.
             let lists = self.arrays.steps.chunks.capacity() * size_of::<Vec<Step>>();
@@ -45,15 +45,15 @@ impl<S: Scalar> Recorder<S> {
             return;
         }
         let at = self.arena.next_node();
-        self.arrays.steps.push(Step { at, storage, slot: slot as u32, node, kind });
+        self.arrays.steps.push(Step { at, storage, cell: cell as u32, node, kind });
         self.arrays.counts.elements += usize::from(kind != Kind::Whole);
     }
 
     /// Reads an element into a new node.
     #[inline]
-    pub(crate) fn push_read(&mut self, storage: u32, slot: usize, zero: S) -> u32 {
+    pub(crate) fn push_read(&mut self, storage: u32, cell: usize, zero: S) -> u32 {
         let node = self.arena.push([SINK], [zero]);
-        self.push_step(Kind::Get, storage, slot, node);
+        self.push_step(Kind::Get, storage, cell, node);
         node
     }
 

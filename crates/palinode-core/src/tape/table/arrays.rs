@@ -12,7 +12,7 @@ use std::collections::HashMap;
 /// inputs.
 fn region_name(region: &Region) -> Option<String> {
     let Home::Storage(storage) = region.home else { return None };
-    let slots = match &region.places {
+    let cells = match &region.places {
         Places::View(view) => match view.walk() {
             Walk::Run(range) if range.len() == 1 => range.start.to_string(),
             Walk::Run(range) => format!("{}..{}", range.start, range.end),
@@ -20,15 +20,15 @@ fn region_name(region: &Region) -> Option<String> {
         },
         Places::List(_) => first_few(region.places.walk()),
     };
-    Some(format!("a{storage}[{slots}]"))
+    Some(format!("a{storage}[{cells}]"))
 }
 
 fn first_few(mut walk: Walk<'_>) -> String {
-    let mut slots: Vec<String> = walk.by_ref().take(3).map(|slot| slot.to_string()).collect();
+    let mut cells: Vec<String> = walk.by_ref().take(3).map(|cell| cell.to_string()).collect();
     if walk.next().is_some() {
-        slots.push("..".to_string());
+        cells.push("..".to_string());
     }
-    slots.join(" ")
+    cells.join(" ")
 }
 
 /// The nodes of a region, each once.
@@ -57,7 +57,7 @@ fn whole_row<S: Scalar>(whole: &Whole<S>) -> (TableRow, Vec<u32>) {
 /// Puts the steps between the rows of the nodes.
 pub(super) fn with_steps<S: Scalar>(tape: &ArrayTape<S>, mut rows: Vec<TableRow>) -> Vec<TableRow> {
     let row_of: HashMap<u32, usize> = rows.iter().enumerate().map(|(k, row)| (row.index, k)).collect();
-    let element = |step: &Step| Some(format!("a{}[{}]", step.storage, step.slot));
+    let element = |step: &Step| Some(format!("a{}[{}]", step.storage, step.cell));
     let mut between: Vec<(u32, TableRow)> = Vec::new();
     for step in tape.steps() {
         let written = |op| TableRow {

@@ -68,7 +68,7 @@ pub(super) struct Running<R> {
     /// The round of the state, and the one up to which it is being advanced.
     at: u64,
     until: u64,
-    /// The round that was gone through last, until that is told.
+    /// The round that was reversed last, until it is reported.
     reversed: Option<u64>,
     /// The arrays of all snapshots, those of each one after the other.
     arrays: Vec<Array<R>>,
@@ -251,7 +251,7 @@ impl<R: Real> Machine<'_, R> {
         Ok(next as usize)
     }
 
-    /// Goes back to the first state, and on with as many snapshots as fit if each is as large as this.
+    /// Restores the first state, and starts again with as many snapshots as fit if each is as large as this.
     fn plan_again(
         &mut self,
         frame: &Frame,

@@ -4,7 +4,7 @@
 use super::body::{Attempt, Binding, Body, VariableKind};
 use super::control::needs_flag;
 use super::declare::GlobalKind;
-use super::value::{Slot, Val, annotated, describe};
+use super::value::{Held, Val, annotated, describe};
 use super::{Facts, Instance, Module, Status, builtin};
 use crate::diagnostic::Diagnostic;
 use crate::op::Op;
@@ -218,7 +218,7 @@ impl Body<'_, '_> {
             several => several.iter().map(|value| self.expr(value).map(|val| vec![val])).collect(),
         };
         let Some(vals) = found.into_iter().collect::<Option<Vec<Vec<Val>>>>() else {
-            self.results.clone().into_iter().for_each(|id| self.state[id] = Slot::Poison);
+            self.results.clone().into_iter().for_each(|id| self.state[id] = Held::Poison);
             return;
         };
         let vals: Vec<Val> = vals.into_iter().flatten().collect();
@@ -237,12 +237,12 @@ impl Body<'_, '_> {
             let val = if merged[at].is_real() { self.realized(val) } else { val.clone() };
             let value = self.operand(&val);
             if let Some(&id) = self.results.get(at) {
-                self.state[id] = Slot::Val(Val { value: Some(value), known: None, ..val });
+                self.state[id] = Held::Val(Val { value: Some(value), known: None, ..val });
             }
         }
         if let Some(flag) = self.returned {
             let value = self.b.bool(true);
-            self.state[flag] = Slot::Val(Val::new(value, Type::BOOL));
+            self.state[flag] = Held::Val(Val::new(value, Type::BOOL));
         }
     }
 
@@ -321,7 +321,7 @@ impl Body<'_, '_> {
                     self.hidden("result", span, start)
                 } else {
                     let id = self.new_variable("result".into(), span, VariableKind::Hidden, None);
-                    self.state[id] = Slot::Unset;
+                    self.state[id] = Held::Unset;
                     self.variables[id].ty = Some(ty);
                     id
                 };

@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 
 use super::body::{Body, VariableKind};
-use super::value::{Slot, Val, VarId, describe};
+use super::value::{Held, Val, VarId, describe};
 use crate::diagnostic::Diagnostic;
 use crate::op::{Logical, Op};
 use crate::pal::names;
@@ -211,13 +211,13 @@ impl Body<'_, '_> {
         }
         // Variables that a block defined for itself are gone.
         let changed: BTreeSet<VarId> =
-            after.iter().flat_map(|slots| slots.keys().copied()).filter(|id| *id < variables).collect();
+            after.iter().flat_map(|held| held.keys().copied()).filter(|id| *id < variables).collect();
         let mut joined: Vec<(VarId, Type, Vec<Option<i64>>)> = Vec::new();
         for id in changed {
             let old = self.state[id].clone();
             let [yes, no] = [0, 1].map(|arm: usize| after[arm].get(&id).unwrap_or(&old));
             match (&old, yes, no) {
-                (old, Slot::Val(a), Slot::Val(b)) => {
+                (old, Held::Val(a), Held::Val(b)) => {
                     let unchanged = old.val().is_some_and(|old| old.value == a.value && old.value == b.value);
                     if unchanged {
                         continue;
@@ -229,8 +229,8 @@ impl Body<'_, '_> {
                         a.lens.iter().zip(&b.lens).map(|(a, b)| if a == b { *a } else { None }).collect();
                     joined.push((id, a.ty, lens));
                 }
-                (_, Slot::Unset, Slot::Unset) => {}
-                _ => self.state[id] = Slot::Poison,
+                (_, Held::Unset, Held::Unset) => {}
+                _ => self.state[id] = Held::Poison,
             }
         }
         self.b.at(span);
@@ -238,7 +238,7 @@ impl Body<'_, '_> {
         let results = self.b.emit_blocks(Op::If, &[condition], blocks, &types);
         for ((id, ty, lens), value) in joined.into_iter().zip(results) {
             self.call_it(value, &self.variables[id].name.clone());
-            self.state[id] = Slot::Val(Val::new(value, ty).with_lens(lens));
+            self.state[id] = Held::Val(Val::new(value, ty).with_lens(lens));
         }
     }
 
@@ -253,7 +253,7 @@ impl Body<'_, '_> {
     fn set(&mut self, id: VarId, span: Span, value: bool) {
         self.b.at(span);
         let value = self.b.bool(value);
-        self.state[id] = Slot::Val(Val::new(value, Type::BOOL));
+        self.state[id] = Held::Val(Val::new(value, Type::BOOL));
     }
 
     /// `break`, `continue`, `return`.

@@ -3,7 +3,7 @@
 
 use super::body::{Body, RootFrame, VariableKind};
 use super::place::Base;
-use super::value::{Slot, VarId, describe};
+use super::value::{Held, VarId, describe};
 use crate::diagnostic::Diagnostic;
 use crate::implicit::{self, Form, Functions};
 use crate::op::Op;
@@ -61,7 +61,7 @@ impl Body<'_, '_> {
     fn no_solution(&mut self, written: &Equation) {
         for name in &written.unknowns {
             if let Some(id) = self.behind(&name.text) {
-                self.state[id] = Slot::Poison;
+                self.state[id] = Held::Poison;
             }
         }
     }
@@ -145,7 +145,7 @@ impl Body<'_, '_> {
         span: Span,
     ) -> Option<(Vec<Value>, crate::program::Block)> {
         let (starts, types) = (self.current(ids), self.types_of(ids));
-        let given: Vec<Slot> = ids.iter().map(|&id| self.state[id].clone()).collect();
+        let given: Vec<Held> = ids.iter().map(|&id| self.state[id].clone()).collect();
         let before = self.state.mark();
         let params = self.b.open(&types);
         self.rebind(ids, &params);
@@ -173,7 +173,7 @@ impl Body<'_, '_> {
     }
 
     /// What the unknowns of a fixed point are at the end of its block.
-    fn next_values(&mut self, written: &Equation, ids: &[VarId], given: &[Slot]) -> Option<Vec<Value>> {
+    fn next_values(&mut self, written: &Equation, ids: &[VarId], given: &[Held]) -> Option<Vec<Value>> {
         let mut values = Vec::new();
         for ((&id, name), given) in ids.iter().zip(&written.unknowns).zip(given) {
             let next = self.state[id].val()?.clone();

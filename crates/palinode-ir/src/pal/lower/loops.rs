@@ -6,7 +6,7 @@ use super::control::needs_flag;
 use super::expr::may_fail;
 use super::place::Base;
 use super::state::Mark;
-use super::value::{Known, Slot, Val, VarId, describe};
+use super::value::{Held, Known, Val, VarId, describe};
 use crate::diagnostic::Diagnostic;
 use crate::op::{Axis, IntOp, Keep, Logical, Op};
 use crate::pal::names;
@@ -35,7 +35,7 @@ impl Body<'_, '_> {
                 },
                 Some(Binding::Poison(_)) | None => continue,
             };
-            if is_whole && let Slot::Val(val) = &mut self.state[id] {
+            if is_whole && let Held::Val(val) = &mut self.state[id] {
                 *val = val.clone().forgotten();
             }
             ids.push(id);
@@ -45,7 +45,7 @@ impl Body<'_, '_> {
         // Poison stays poison; what is not a variable has been or will be reported.
         ids.retain(|&id| {
             let mutable = matches!(self.variables[id].kind, VariableKind::Var { .. } | VariableKind::Hidden);
-            mutable && matches!(&self.state[id], Slot::Val(val) if val.value.is_some())
+            mutable && matches!(&self.state[id], Held::Val(val) if val.value.is_some())
         });
         ids
     }
@@ -63,7 +63,7 @@ impl Body<'_, '_> {
     pub(super) fn rebind(&mut self, ids: &[VarId], values: &[Value]) {
         for (&id, &value) in ids.iter().zip(values) {
             self.call_it(value, &self.variables[id].name.clone());
-            if let Slot::Val(val) = &mut self.state[id] {
+            if let Held::Val(val) = &mut self.state[id] {
                 val.value = Some(value);
                 val.known = None;
                 val.offset = None;
@@ -83,9 +83,9 @@ impl Body<'_, '_> {
 
     /// After a loop: the results, and poison where the body made some.
     pub(super) fn leave_loop(&mut self, ids: &[VarId], before: Mark, results: &[Value]) {
-        for (id, slot) in self.state.rewind(before) {
-            if matches!(slot, Slot::Poison) {
-                self.state[id] = Slot::Poison;
+        for (id, held) in self.state.rewind(before) {
+            if matches!(held, Held::Poison) {
+                self.state[id] = Held::Poison;
             }
         }
         self.rebind(ids, results);

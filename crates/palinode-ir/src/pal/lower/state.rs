@@ -7,14 +7,14 @@
 use std::collections::BTreeMap;
 use std::ops::{Index, IndexMut};
 
-use super::value::{Slot, VarId};
+use super::value::{Held, VarId};
 
 /// What every variable is.
 #[derive(Default)]
 pub(super) struct State {
-    slots: Vec<Slot>,
+    held: Vec<Held>,
     /// What was there before each change, while somebody wants to come back.
-    undo: Vec<(VarId, Slot)>,
+    undo: Vec<(VarId, Held)>,
     marks: usize,
 }
 
@@ -24,11 +24,11 @@ pub(super) struct Mark(usize);
 
 impl State {
     /// Another variable.
-    pub(super) fn push(&mut self, slot: Slot) {
+    pub(super) fn push(&mut self, held: Held) {
         if self.marks > 0 {
-            self.undo.push((self.slots.len(), Slot::Unset));
+            self.undo.push((self.held.len(), Held::Unset));
         }
-        self.slots.push(slot);
+        self.held.push(held);
     }
 
     /// A point to come back to.
@@ -39,11 +39,11 @@ impl State {
 
     /// Makes everything what it was; variables that are new since are unset. Gives what had become of those
     /// that were changed.
-    pub(super) fn rewind(&mut self, mark: Mark) -> BTreeMap<VarId, Slot> {
+    pub(super) fn rewind(&mut self, mark: Mark) -> BTreeMap<VarId, Held> {
         self.marks -= 1;
         let mut after = BTreeMap::new();
         for (id, old) in self.undo.drain(mark.0..).rev() {
-            let new = core::mem::replace(&mut self.slots[id], old);
+            let new = core::mem::replace(&mut self.held[id], old);
             // The last change comes first.
             after.entry(id).or_insert(new);
         }
@@ -52,17 +52,17 @@ impl State {
 }
 
 impl Index<VarId> for State {
-    type Output = Slot;
-    fn index(&self, id: VarId) -> &Slot {
-        &self.slots[id]
+    type Output = Held;
+    fn index(&self, id: VarId) -> &Held {
+        &self.held[id]
     }
 }
 
 impl IndexMut<VarId> for State {
-    fn index_mut(&mut self, id: VarId) -> &mut Slot {
+    fn index_mut(&mut self, id: VarId) -> &mut Held {
         if self.marks > 0 {
-            self.undo.push((id, self.slots[id].clone()));
+            self.undo.push((id, self.held[id].clone()));
         }
-        &mut self.slots[id]
+        &mut self.held[id]
     }
 }

@@ -3,7 +3,7 @@
 use super::body::{Binding, Body, VariableKind};
 use super::equation::is_zero;
 use super::place::{Base, Place};
-use super::value::{Slot, Val, VarId, annotated, describe};
+use super::value::{Held, Val, VarId, annotated, describe};
 use crate::diagnostic::Diagnostic;
 use crate::op::{Keep, Op};
 use crate::pal::Output;
@@ -263,7 +263,7 @@ impl Body<'_, '_> {
 
     pub(super) fn poison(&mut self, place: &Place) {
         if let Base::Variable(id) = place.base {
-            self.state[id] = Slot::Poison;
+            self.state[id] = Held::Poison;
         }
     }
 
@@ -295,7 +295,7 @@ impl Body<'_, '_> {
             self.b.at(span);
             let val = self.written(&val);
             let val = self.as_variable(val, &name);
-            self.state[id] = Slot::Val(val);
+            self.state[id] = Held::Val(val);
             return;
         }
         if val.ty.rank != ty.rank {
@@ -307,7 +307,7 @@ impl Body<'_, '_> {
             }
             self.report(problem);
         }
-        self.state[id] = Slot::Poison;
+        self.state[id] = Held::Poison;
     }
 
     /// Fits the kind of element; a variable that starts as an integer turns out to be real.

@@ -82,7 +82,7 @@ impl Val {
 
 /// What a variable holds at a point of the program.
 #[derive(Clone, Debug)]
-pub(crate) enum Slot {
+pub(crate) enum Held {
     /// Nothing yet.
     Unset,
     /// Something that could not be lowered; the reason has been reported, or another attempt will be made.
@@ -90,18 +90,18 @@ pub(crate) enum Slot {
     Val(Val),
 }
 
-impl Slot {
+impl Held {
     pub(crate) fn val(&self) -> Option<&Val> {
         match self {
-            Slot::Val(val) => Some(val),
-            Slot::Unset | Slot::Poison => None,
+            Held::Val(val) => Some(val),
+            Held::Unset | Held::Poison => None,
         }
     }
 }
 
-impl From<Option<Val>> for Slot {
-    fn from(val: Option<Val>) -> Slot {
-        val.map_or(Slot::Poison, Slot::Val)
+impl From<Option<Val>> for Held {
+    fn from(val: Option<Val>) -> Held {
+        val.map_or(Held::Poison, Held::Val)
     }
 }
 

@@ -6,7 +6,7 @@
 
 use super::body::{Binding, Body};
 use super::place::{Along, Base, Place};
-use super::value::{Slot, Val, describe, describe_rank};
+use super::value::{Held, Val, describe, describe_rank};
 use crate::diagnostic::Diagnostic;
 use crate::op::{Axis, Comparison, IntOp, Logical, Op};
 use crate::pal::syntax::ast::{Expr, ExprKind, Index, Range};
@@ -401,7 +401,7 @@ impl Body<'_, '_> {
         let args: Vec<&Val> = [&base, val].into_iter().chain(operands).collect();
         let new = self.emit(op(axes), &args).with_lens(base.lens.clone());
         self.call_it(new.value.expect("it is computed"), &self.variables[id].name.clone());
-        self.state[id] = Slot::Val(new);
+        self.state[id] = Held::Val(new);
         Some(())
     }
 }

@@ -75,7 +75,7 @@ struct Rounds {
     alike: bool,
     /// What is charged besides the states, if that has changed.
     beside: u64,
-    /// If states became longer than a limit in bytes has room for: how many snapshots there were then, and
+    /// If states became longer than fits into a limit in bytes: how many snapshots there were then, and
     /// the bytes of the largest state.
     grown: Option<(u64, u64)>,
 }

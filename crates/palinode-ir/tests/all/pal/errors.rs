@@ -1,4 +1,4 @@
-//! What people are told: every source in `tests/pal/errors` with its messages beside it, and a page for every
+//! Messages for people: every source in `tests/pal/errors` with its messages beside it, and a page for every
 //! code.
 
 use palinode_ir::pal;

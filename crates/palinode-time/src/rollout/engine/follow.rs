@@ -3,8 +3,8 @@
 //! Input: actions, stores, a loss. Output: the engine's state and cotangents as they are when all actions
 //! have been followed.
 //!
-//! Invariant: a slow store is told of what it will be asked for before the actions that come first are
-//! followed, so it reads while steps are taken.
+//! Invariant: a slow store learns what it will be asked for some actions ahead,
+//! so it reads while steps are taken.
 
 use super::{AHEAD, Backend, Engine, Error, Inner, Live, Loss, Step, Stores, outgrown};
 use palinode_core::schedule::{Action, Slot, Tier};
@@ -25,7 +25,7 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
             }
             return Ok(());
         }
-        // A slow store is told some actions ahead what it will be asked for.
+        // A slow store learns some actions ahead what it will be asked for.
         let mut actions = actions;
         let mut ahead = VecDeque::with_capacity(AHEAD);
         loop {
@@ -96,7 +96,7 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
         };
         match kept {
             // The store in memory has the rest of the budget, and refuses what would take it beyond.
-            Err(SnapshotError::NoRoom { .. }) if slot.tier == Tier::Memory && stores.has_the_budget() => {
+            Err(SnapshotError::NoSpace { .. }) if slot.tier == Tier::Memory && stores.has_the_budget() => {
                 Err(outgrown(step))
             }
             other => Ok(other?),

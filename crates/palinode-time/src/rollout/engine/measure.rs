@@ -51,7 +51,7 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
         let has_lists = self.live.heap_bytes() > 0;
         if steps > 0 && has_lists {
             // Lists that a step makes longer and shorter again keep their capacity. (Hashes would use the
-            // snapshot that it goes back by.)
+            // snapshot that restores the state.)
             let (hashes, heap) = (self.watch.hashes.take(), self.live.heap_bytes());
             let advanced = self.advance(0, self.end_of(0));
             self.watch.hashes = hashes;

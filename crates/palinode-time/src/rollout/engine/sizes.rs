@@ -181,7 +181,7 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
 
     /// Plans for states that hold twice as much from now on: lists that grew one by one have more capacity
     /// than those that were loaded. And for one that is moved meanwhile.
-    pub(in crate::rollout) fn leave_room_to_grow(&mut self) {
+    pub(in crate::rollout) fn plan_for_growth(&mut self) {
         self.plan.spare = self.largest_list();
         let Sizes { heap, in_backend, of_loss, .. } = &mut self.plan.largest;
         *heap *= 2;
@@ -193,7 +193,7 @@ impl<St: Step, T: Inner, B: Backend<St, T>> Engine<'_, St, T, B> {
     }
 
     /// The bytes of a list that is moved while it grows, or when a state is restored, or inside a step.
-    pub(in crate::rollout) fn room_to_grow(&self) -> usize {
+    pub(in crate::rollout) fn growth_bytes(&self) -> usize {
         let restored = if self.plan.moves_when_restored { self.largest_list() } else { 0 };
         self.plan.spare.max(restored).max(self.plan.largest.moved)
     }

@@ -1,7 +1,7 @@
 //! Snapshots on disk.
 //!
 //! Input: snapshots. Output: the same, from files: one for each slot, in a directory of the run's own. A
-//! thread writes them while the sweep goes on, and reads them before they are needed if it is told so
+//! thread writes them while the sweep goes on, and reads them before they are needed if it is asked to
 //! (`prefetch`).
 //!
 //! | file | holds |
@@ -11,8 +11,8 @@
 //! | `worker.rs` | the thread |
 //!
 //! Invariants: of three buffers at most two wait to be written and at most two are being read or wait to be
-//! fetched, so neither shuts out the other. A failure in the background is told at the next call, and again
-//! to whoever asks for that slot. Files are removed when the store is dropped, whatever happened before.
+//! fetched, so neither shuts out the other. A failure in the background is reported by the next call, and
+//! again by every call for that slot. Files are removed when the store is dropped, whatever happened before.
 //!
 //! Limits: the system's cache of files is not counted, nor is the thread's stack (128 KiB). Files are not
 //! forced to the device (`fsync`): no other run will read them.
@@ -64,7 +64,7 @@ pub struct DiskStore {
     writing: usize,
     fetched: Vec<Fetched>,
     puts: u64,
-    /// A failure that nobody was told of yet.
+    /// A failure that has not been reported yet.
     failed: Option<SnapshotError>,
     waited: Duration,
     written: u64,
@@ -345,7 +345,7 @@ impl SnapshotStore for DiskStore {
         if let Some(place) = self.slots.get_mut(slot as usize)
             && let Slot::Kept(label) = core::mem::replace(place, Slot::Empty)
         {
-            // A thread that is gone is told of at the next call that needs it.
+            // The next call that needs the thread reports that it is gone.
             let _ = self.send(Job::Remove(slot), label.step);
         }
     }

@@ -241,7 +241,7 @@ pub(super) fn failure(step: u64, doing: &'static str, path: &Path, error: &io::E
     let (place, why) = (place(path), error.to_string());
     match error.kind() {
         ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge => {
-            SnapshotError::NoRoom { step, place, why }
+            SnapshotError::NoSpace { step, place, why }
         }
         _ => SnapshotError::Failed { step, doing, place, why },
     }
