@@ -72,5 +72,5 @@ pub use snapshot::{Snapshot, SnapshotError, SnapshotStore, SnapshotWords, StoreS
 pub use tape::arrays::{ArrayCounts, WhenOverwritten};
 pub use tape::{
     Boundary, CompressedRecord, Compression, CompressionReport, CompressionStep, CustomRule, MAX_NODES,
-    Narrowing, Outputs, Partials, Record, Size, Table, TableRow, Tape, Var, custom,
+    Narrowing, Outputs, Partials, Record, Size, Table, TableRow, Tape, Var, custom, custom_rule,
 };

@@ -5,7 +5,7 @@
 //!
 //! Invariant: a task gives the same bits on every instruction set. The compiler vectorises what is
 //! independent, and neither reorders nor fuses operations on floats, so a task that does not ask for the
-//! instruction set gives them by itself. (`mul_add` means one rounding everywhere, and is a slow call where
+//! instruction set keeps this by itself. (`mul_add` means one rounding everywhere, and is a slow call where
 //! the instruction is missing.) [`InstructionSet::run`] is for tests that compare.
 //!
 //! Known limits: on processors other than x86-64 there is one version, for what the target of the build has

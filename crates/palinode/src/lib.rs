@@ -106,7 +106,7 @@ pub mod forward {
 pub mod tape {
     pub use palinode_core::{
         Boundary, CompressedRecord, Compression, CompressionReport, CompressionStep, CustomRule, MAX_NODES,
-        Narrowing, Outputs, Partials, Record, Size, Table, TableRow, Tape, Var, custom,
+        Narrowing, Outputs, Partials, Record, Size, Table, TableRow, Tape, Var, custom, custom_rule,
     };
 }
 

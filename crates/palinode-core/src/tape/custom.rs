@@ -70,6 +70,38 @@ pub trait CustomRule<S>: Send + 'static {
     }
 }
 
+/// A rule from a closure that adds to the cotangents of inputs what those of outputs contribute. For rules
+/// that may fail, or that save much, implement [`CustomRule`].
+///
+/// ```
+/// use palinode_core::{Var, custom, custom_rule, grad};
+///
+/// let g = grad(|x| {
+///     let factor = 3.0;
+///     let tripled = custom_rule("tripled", move |outputs: &[f64], inputs| inputs[0] += factor * outputs[0]);
+///     custom(x, &[factor * x[0].value()], tripled)[0]
+/// }, &[2.0]).unwrap();
+/// assert_eq!(g, [3.0]);
+/// ```
+pub fn custom_rule<S>(
+    name: &'static str,
+    reverse: impl Fn(&[S], &mut [S]) + Send + 'static,
+) -> impl CustomRule<S> {
+    ByClosure(name, reverse)
+}
+
+struct ByClosure<F>(&'static str, F);
+
+impl<S, F: Fn(&[S], &mut [S]) + Send + 'static> CustomRule<S> for ByClosure<F> {
+    fn name(&self) -> &'static str {
+        self.0
+    }
+    fn reverse(&self, outputs: &[S], inputs: &mut [S]) -> Result<(), Error> {
+        (self.1)(outputs, inputs);
+        Ok(())
+    }
+}
+
 /// A custom operation on a tape.
 pub(crate) struct CustomNode<S> {
     /// The nodes it reads, in the order of its arguments; [`SINK`](super::SINK) stands for a constant.

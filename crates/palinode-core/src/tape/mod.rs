@@ -42,7 +42,7 @@ pub use arena::MAX_NODES;
 pub(crate) use arena::SINK;
 pub use boundary::Boundary;
 pub use compress::{CompressedRecord, Compression, CompressionReport, CompressionStep, Narrowing, Partials};
-pub use custom::CustomRule;
+pub use custom::{CustomRule, custom_rule};
 pub use nary::custom;
 pub use record::{Outputs, Record, Size};
 pub use table::{Table, TableRow};

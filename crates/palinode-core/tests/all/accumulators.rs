@@ -1,10 +1,9 @@
 //! Sums, dot products and products of matrices by naive, compensated and exact accumulation, on every number
 //! and on the tape.
 
-use crate::support::rule;
 use palinode_core::{
     Accumulator, Array, DoubleDouble, Dual, DualN, Jet, Key, Passive, Posit16, Posit32, Scalar, Tape, Var,
-    custom, decision::watch, grad, value_and_grad,
+    custom, custom_rule, decision::watch, grad, value_and_grad,
 };
 use std::collections::BTreeSet;
 
@@ -350,7 +349,7 @@ fn exact_sweeps_do_not_depend_on_the_order_in_which_numbers_were_used() {
 #[test]
 fn sweeps_add_up_custom_operations_products_and_posits() {
     let f = |x: &[Var<f64>]| {
-        let twice = rule("twice", |outputs: &[f64], inputs| inputs[0] += 2.0 * outputs[0]);
+        let twice = custom_rule("twice", |outputs: &[f64], inputs| inputs[0] += 2.0 * outputs[0]);
         let doubled = custom(&[x[0]], &[2.0 * x[0].value()], twice)[0];
         let row = Array::from_vars(&[x[0], x[0], doubled]).reshaped(&[1, 3]);
         let product = row.matmul(&Array::from_values([1.0, 1e60, 5e59]).reshaped(&[3, 1]));

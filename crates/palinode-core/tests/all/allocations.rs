@@ -1,10 +1,9 @@
 //! What the tape takes from the allocator: counted, exact, bounded.
 
-use crate::support::rule;
 use palinode_core::schedule::{self, Action, Mixed, Online, binomial, periodic, two_tier};
 use palinode_core::{
     Accumulator, Array, Compression, CustomRule, DoubleDouble, Dual, Error, Partials, Scalar, Tape, Var,
-    WhenOverwritten, custom,
+    WhenOverwritten, custom, custom_rule,
 };
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -312,7 +311,7 @@ fn sums_take_no_byte_more_than_the_limit() {
             vec![a.sum(), a.get(3)]
         }),
         ("a custom operation", |x| {
-            let total = rule("total", |outputs: &[f64], inputs| {
+            let total = custom_rule("total", |outputs: &[f64], inputs| {
                 inputs.iter_mut().for_each(|input| *input += outputs[0]);
             });
             custom(x, &[x.iter().map(|x| x.value()).sum()], total)

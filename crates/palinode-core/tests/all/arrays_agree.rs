@@ -2,9 +2,9 @@
 
 use crate::arrays::check_by_differences;
 use crate::check::Apply;
-use crate::support::{close, differences, panic_message, rule};
+use crate::support::{close, differences, panic_message};
 use palinode_core::rules::Row;
-use palinode_core::{Array, Compression, Real, Tape, Var, custom, grad, hessian, hvp, jacobian};
+use palinode_core::{Array, Compression, Real, Tape, Var, custom, custom_rule, grad, hessian, hvp, jacobian};
 
 // Against single numbers.
 
@@ -157,7 +157,7 @@ fn custom_operations_between_steps() {
         |x| {
             let mut a = Array::from_vars(x);
             for k in 0..3 {
-                let twice = rule("twice", |outputs: &[f64], inputs| {
+                let twice = custom_rule("twice", |outputs: &[f64], inputs| {
                     inputs.iter_mut().zip(outputs).for_each(|(input, output)| *input += 2.0 * output);
                 });
                 let values: Vec<f64> = a.values().iter().map(|x| 2.0 * x).collect();

@@ -1,9 +1,8 @@
 //! What reviewers found, kept found.
 
-use crate::support::rule;
 use num_traits::Zero;
 use palinode_core::{
-    Dual, Error, Jet, Scalar, Tape, Var, custom, decision, grad, jacobian, jvp, value_and_grad,
+    Dual, Error, Jet, Scalar, Tape, Var, custom, custom_rule, decision, grad, jacobian, jvp, value_and_grad,
 };
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -71,7 +70,7 @@ fn forward_sweeps_leave_idle_lanes_alone() {
     let asked = Arc::new(AtomicUsize::new(0));
     let f = |x: &[Var<f64>]| {
         let asked = asked.clone();
-        let counted = rule("counted", move |outputs: &[f64], inputs| {
+        let counted = custom_rule("counted", move |outputs: &[f64], inputs| {
             asked.fetch_add(1, Relaxed);
             inputs[0] += outputs[0] + 2.0 * outputs[1] + 3.0 * outputs[2];
         });

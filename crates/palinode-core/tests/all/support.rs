@@ -1,6 +1,4 @@
-//! What several tests share: differences, panics as text, custom operations by closure.
-
-use palinode_core::{CustomRule, Error};
+//! What several tests share: differences, panics as text.
 
 #[track_caller]
 pub(crate) fn close(found: &[f64], expected: &[f64], tolerance: f64) {
@@ -31,24 +29,4 @@ pub(crate) fn panic_message(f: impl FnOnce() + std::panic::UnwindSafe) -> String
         Ok(message) => *message,
         Err(panic) => panic.downcast::<&str>().unwrap().to_string(),
     }
-}
-
-struct ByClosure<F>(&'static str, F);
-
-impl<S, F: Fn(&[S], &mut [S]) + Send + 'static> CustomRule<S> for ByClosure<F> {
-    fn name(&self) -> &'static str {
-        self.0
-    }
-    fn reverse(&self, outputs: &[S], inputs: &mut [S]) -> Result<(), Error> {
-        (self.1)(outputs, inputs);
-        Ok(())
-    }
-}
-
-/// The rule of a custom operation: what to add to the cotangents of inputs for those of outputs.
-pub(crate) fn rule<S>(
-    name: &'static str,
-    reverse: impl Fn(&[S], &mut [S]) + Send + 'static,
-) -> impl CustomRule<S> {
-    ByClosure(name, reverse)
 }

@@ -1,7 +1,6 @@
 //! The dynamic tape: what it records, prints and refuses.
 
-use crate::support::rule;
-use palinode_core::{DualN, Error, Real, Scalar, Tape, Var, custom, grad, value_and_grad};
+use palinode_core::{DualN, Error, Real, Scalar, Tape, Var, custom, custom_rule, grad, value_and_grad};
 use proptest::prelude::*;
 
 #[test]
@@ -162,7 +161,7 @@ fn the_budget_of_a_large_recording_is_little_more_than_it_needs() {
 /// The sum and the product of three inputs, as one operation.
 fn sum_and_product(x: [Var<f64>; 3]) -> [Var<f64>; 2] {
     let [a, b, c] = x.map(|x| x.value());
-    let by_others = rule("sum and product", move |outputs: &[f64], inputs| {
+    let by_others = custom_rule("sum and product", move |outputs: &[f64], inputs| {
         for (input, others) in inputs.iter_mut().zip([b * c, a * c, a * b]) {
             *input += outputs[0] + outputs[1] * others;
         }

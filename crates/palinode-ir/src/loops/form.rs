@@ -240,20 +240,6 @@ pub enum Taken {
     Array(Place),
 }
 
-impl Taken {
-    fn for_buffer(&mut self, f: &mut dyn FnMut(&mut Buf)) {
-        if let Taken::Array(place) = self {
-            f(&mut place.buf);
-        }
-    }
-
-    fn for_index(&mut self, f: &mut dyn FnMut(&mut Index)) {
-        if let Taken::Array(place) = self {
-            f(&mut place.at);
-        }
-    }
-}
-
 /// A part of the state of a sweep, and the buffer with its snapshots, one after another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kept {
@@ -458,59 +444,64 @@ impl Way {
     }
 }
 
-impl Stmt {
-    /// The blocks inside.
-    pub fn blocks(&self) -> Vec<&Vec<Stmt>> {
-        match self {
+/// The blocks inside of a statement.
+macro_rules! blocks {
+    ($stmt:expr) => {
+        match $stmt {
             Stmt::For { body, .. } | Stmt::Each { body, .. } => vec![body],
             Stmt::While { condition, body, .. } => vec![condition, body],
             Stmt::If { then, other, .. } => vec![then, other],
             Stmt::Sweep { advance, back, .. } => vec![advance, back],
             _ => Vec::new(),
         }
+    };
+}
+
+impl Stmt {
+    /// The blocks inside.
+    pub fn blocks(&self) -> Vec<&Vec<Stmt>> {
+        blocks!(self)
     }
 
     /// The blocks inside, to be changed.
     pub fn blocks_mut(&mut self) -> Vec<&mut Vec<Stmt>> {
-        match self {
-            Stmt::For { body, .. } | Stmt::Each { body, .. } => vec![body],
-            Stmt::While { condition, body, .. } => vec![condition, body],
-            Stmt::If { then, other, .. } => vec![then, other],
-            Stmt::Sweep { advance, back, .. } => vec![advance, back],
-            _ => Vec::new(),
-        }
+        blocks!(self)
     }
 
-    /// Calls `f` with every buffer of this statement, but not of those in its blocks.
-    pub fn for_each_buffer(&mut self, f: &mut dyn FnMut(&mut Buf)) {
+    /// Calls `f` with every buffer of this statement and the index at which it is used, but not with those in
+    /// its blocks; without an index where all of the buffer is meant.
+    fn for_each_access(&mut self, f: &mut dyn FnMut(&mut Buf, Option<&mut Index>)) {
         match self {
-            Stmt::Load { buf, .. } | Stmt::Store { buf, .. } | Stmt::Reserve { buf, .. } => f(buf),
-            Stmt::Function { place, .. } | Stmt::AllFinite { place } => f(&mut place.buf),
+            Stmt::Load { buf, at, .. } | Stmt::Store { buf, at, .. } => f(buf, Some(at)),
+            Stmt::Reserve { buf, length } => f(buf, Some(length)),
+            Stmt::Function { place, .. } | Stmt::AllFinite { place } => {
+                f(&mut place.buf, Some(&mut place.at))
+            }
             Stmt::Swap { a, b } => {
-                f(a);
-                f(b);
+                f(a, None);
+                f(b, None);
             }
             Stmt::Reduce { from, to, .. } => {
-                f(&mut from.buf);
-                to.for_buffer(f);
+                f(&mut from.buf, Some(&mut from.at));
+                to.for_access(f);
             }
             Stmt::Product { a, b, to, .. } => {
-                f(&mut a.buf);
-                f(&mut b.buf);
-                f(&mut to.buf);
+                f(&mut a.buf, Some(&mut a.at));
+                f(&mut b.buf, Some(&mut b.at));
+                f(&mut to.buf, Some(&mut to.at));
             }
             Stmt::Dots { a, x, to, .. } => {
-                f(&mut a.buf);
-                f(&mut x.buf);
-                to.for_buffer(f);
+                f(&mut a.buf, Some(&mut a.at));
+                f(&mut x.buf, Some(&mut x.at));
+                to.for_access(f);
             }
             Stmt::Sweep { state, .. } => {
                 for kept in state {
                     match kept {
-                        Kept::Scalar { snapshots, .. } => f(snapshots),
+                        Kept::Scalar { snapshots, .. } => f(snapshots, None),
                         Kept::Array { buf, snapshots, .. } => {
-                            f(buf);
-                            f(snapshots);
+                            f(buf, None);
+                            f(snapshots, None);
                         }
                     }
                 }
@@ -518,12 +509,10 @@ impl Stmt {
             Stmt::Kernel { given, taken, .. } => {
                 for given in given {
                     if let Given::Array(place) = given {
-                        f(&mut place.buf);
+                        f(&mut place.buf, Some(&mut place.at));
                     }
                 }
-                for taken in taken {
-                    taken.for_buffer(f);
-                }
+                taken.iter_mut().for_each(|taken| taken.for_access(f));
             }
             Stmt::Move { .. } | Stmt::Map { .. } | Stmt::Round32 { .. } | Stmt::Int { .. } => {}
             Stmt::Index { .. } | Stmt::Compare { .. } | Stmt::And { .. } | Stmt::Or { .. } => {}
@@ -533,37 +522,24 @@ impl Stmt {
         }
     }
 
+    /// Calls `f` with every buffer of this statement, but not of those in its blocks.
+    pub fn for_each_buffer(&mut self, f: &mut dyn FnMut(&mut Buf)) {
+        self.for_each_access(&mut |buf, _| f(buf));
+    }
+
     /// Calls `f` with every index of this statement, but not of those in its blocks.
     pub fn for_each_index(&mut self, f: &mut dyn FnMut(&mut Index)) {
-        match self {
-            Stmt::Index { index, .. } | Stmt::Reserve { length: index, .. } => f(index),
-            Stmt::Load { at, .. } | Stmt::Store { at, .. } => f(at),
-            Stmt::Function { place, .. } | Stmt::AllFinite { place } => f(&mut place.at),
-            Stmt::Reduce { from, to, .. } => {
-                f(&mut from.at);
-                to.for_index(f);
-            }
-            Stmt::Product { a, b, to, .. } => {
-                f(&mut a.at);
-                f(&mut b.at);
-                f(&mut to.at);
-            }
-            Stmt::Dots { a, x, to, .. } => {
-                f(&mut a.at);
-                f(&mut x.at);
-                to.for_index(f);
-            }
-            Stmt::Kernel { given, taken, .. } => {
-                for given in given {
-                    if let Given::Array(place) = given {
-                        f(&mut place.at);
-                    }
-                }
-                for taken in taken {
-                    taken.for_index(f);
-                }
-            }
-            _ => {}
+        if let Stmt::Index { index, .. } = self {
+            f(index);
+        }
+        self.for_each_access(&mut |_, index| index.into_iter().for_each(&mut *f));
+    }
+}
+
+impl Taken {
+    fn for_access(&mut self, f: &mut dyn FnMut(&mut Buf, Option<&mut Index>)) {
+        if let Taken::Array(place) = self {
+            f(&mut place.buf, Some(&mut place.at));
         }
     }
 }

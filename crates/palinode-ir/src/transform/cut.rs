@@ -1,19 +1,19 @@
-//! The cheapest way to have values again: what to keep and what to compute again.
+//! The cheapest way to have values later: which to keep and which to compute again.
 //!
 //! Input: items, each with the price of keeping it, the work of computing it again (if that is possible) and
-//! the items that this takes; and the items that are needed. Output: for each item whether it is kept,
-//! computed again, or neither, so that everything needed is there and the sum of prices and work is least.
-//! Of equal ones, what is nearest to the needs is kept.
+//! the items that this uses; and the items that are needed. Output: for each item whether it is kept,
+//! computed again, or neither, so that everything needed is available and the sum of prices and work is
+//! least. Of several such answers, the one that keeps what is nearest to the needs.
 //!
-//! This is a minimum cut. An item has two switches: whether it must be there, and whether it is computed
-//! again. Three rules connect them: a needed item must be there; an item that must be there and is not
-//! computed again is kept, at its price; what is computed again must have its operands there. Each rule is an
-//! edge from a switch that is on to one that is off, and the cut is found by Dinic's algorithm (*Algorithm
-//! for solution of a problem of maximum flow*, 1970). Compilers that keep activations for training cut in the
-//! same way, without the work (Horace He, *min-cut rematerialization*, 2022).
+//! This is a minimum cut. An item has two switches: whether it must be available, and whether it is computed
+//! again. Three rules connect them: a needed item must be available; an item that must be available and is
+//! not computed again is kept, at its price; the operands of what is computed again must be available. Each
+//! rule is an edge from a switch that is on to one that is off, and the cut is found by Dinic's algorithm
+//! (*Algorithm for solution of a problem of maximum flow*, 1970). Compilers that keep activations for
+//! training cut in the same way, but do not count the work (Horace He, *min-cut rematerialization*, 2022).
 //!
-//! Invariant: the same answer on every machine; time is limited, and beyond the limit the answer is a sound
-//! one: every item is kept that cannot be made from others that are there.
+//! Invariant: the same answer on every machine; time is limited, and beyond the limit the answer is still
+//! sound: every item is kept that cannot be computed from others that are available.
 
 /// Something that may be kept or computed again.
 #[derive(Clone, Debug)]
@@ -22,11 +22,11 @@ pub(crate) struct Item {
     pub(crate) keep: u64,
     /// The work of computing it again, if it can be.
     pub(crate) work: Option<u64>,
-    /// What that takes: items before this one.
+    /// The items that this uses; they come before this one.
     pub(crate) from: Vec<usize>,
 }
 
-/// What is done about an item.
+/// What is done with an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fate {
     NotNeeded,
@@ -112,7 +112,7 @@ impl Network {
         }
     }
 
-    /// Lets as much flow as possible; says whether it ended in time.
+    /// Lets as much flow as possible; returns whether it ended in time.
     fn saturate(&mut self) -> bool {
         let mut looks = MOST_LOOKS * self.edges.len().max(64);
         loop {
@@ -155,7 +155,7 @@ impl Network {
         level
     }
 
-    /// Pushes along one path from level to level; how much, or nothing if there was no time. `open` is the
+    /// Pushes along one path from level to level; returns how much, or `None` if time ran out. `open` is the
     /// first edge of each node that may lead on.
     fn push(&mut self, level: &[u32], open: &mut [u32], looks: &mut usize) -> Option<u64> {
         let mut path: Vec<u32> = Vec::new();
@@ -164,7 +164,7 @@ impl Network {
             *looks = looks.checked_sub(1)?;
             let at = open[node];
             if at == NONE {
-                // A dead end: back, and never again along that edge.
+                // A dead end: one step back, and never again along that edge.
                 let Some(last) = path.pop() else { return Some(0) };
                 node = self.edges[last as usize ^ 1].to as usize;
                 open[node] = self.edges[last as usize].next;
@@ -197,7 +197,7 @@ impl Network {
 mod tests {
     use super::*;
 
-    /// What a decision costs, or nothing if it leaves something out.
+    /// What a decision costs, or `None` if it leaves something out.
     fn cost(items: &[Item], needs: &[usize], fates: &[Fate]) -> Option<u64> {
         let is_there = |at: &usize| fates[*at] != Fate::NotNeeded;
         let mut total = 0;

@@ -13,20 +13,20 @@
 //! | `Elementwise` | 1,000,000 | every elementwise function, too |
 //! | `Anything` | 1,000,000 | whatever can be |
 //!
-//! A number that is kept is written and read back: 16 bytes moved. A core of today moves 10 to 30 bytes in
-//! the time of eight dependent additions, and in the interpreter a `push` and a `read` take as long as two to
+//! A number that is kept is written and read back: 16 bytes moved. A current core moves 10 to 30 bytes in the
+//! time of eight dependent additions, and in the interpreter a `push` and a `read` take as long as two to
 //! four other instructions. So up to eight additions for eight bytes are about as fast as keeping them, and
-//! take no memory. The other two levels are asked for where memory is short: there every byte counts first,
-//! then the work.
+//! take no memory. The other two levels are for when memory is short: there every byte counts first, and then
+//! the work.
 //!
-//! Constants, indices and conditions are no work, and keeping an integer or a truth value costs a byte more
-//! than it is long: a plan knows how a number decides that is computed, but not one that was kept.
+//! Constants, indices and conditions are no work, and keeping an integer or a truth value costs one byte more
+//! than its length: a plan can follow a number that is computed into a decision, but not one that was kept.
 //!
 //! An array has as many elements as its literal lengths say, and a hundred along every axis of which nothing
 //! is known: that is enough to tell vectors from matrices and numbers.
 //!
 //! An array that something overwrites can be kept (the `push` comes before the update) but not looked at
-//! again. A variable that is to be computed again by name has a thousand times the price of others.
+//! again. A variable that the user names to be computed again has a thousand times the price of others.
 
 use crate::fast::{FastMap, FastSet};
 use crate::op::{Op, Recompute};
@@ -42,7 +42,7 @@ use crate::work;
 const UNKNOWN_LENGTH: u64 = 100;
 /// No array is taken to have more elements: prices stay far from overflowing.
 const MOST_ELEMENTS: u64 = 1 << 32;
-/// How many times more a variable costs that is to be computed again.
+/// How many times more a variable costs if the user names it to be computed again.
 const UNWANTED: u64 = 1000;
 
 /// What a byte that is kept costs, in additions.
@@ -54,8 +54,8 @@ fn price_of_a_byte(recompute: Recompute) -> u64 {
 }
 
 impl Splitter<'_> {
-    /// What to keep of the block `id` for `needs`, and which of `cheap`, instructions in order that may be
-    /// repeated, to repeat. `chosen` are to be computed again if possible.
+    /// What to keep of the block `id` for `needs`, and which instructions to repeat of `cheap`, those that
+    /// may be repeated, in order. The user names `chosen` to be computed again if possible.
     pub(crate) fn kept_or_again(
         &self,
         id: u32,
@@ -182,7 +182,7 @@ impl Splitter<'_> {
         chosen
     }
 
-    /// How much must be allowed for an instruction to be repeated; nothing if it cannot be.
+    /// The level at which an instruction may be repeated; `None` if it cannot be.
     fn effort(&self, id: u32, inst: &Inst) -> Option<Recompute> {
         // An array from outside that nothing changes can be looked at again.
         let stays = |array: &Value| {

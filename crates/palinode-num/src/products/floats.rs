@@ -2,11 +2,10 @@
 //!
 //! Input: views, and the result row by row. Output: every chain continued, as [`crate::sums`] defines it.
 //!
-//! Part of the second factor, [`DEPTH`] rows by a tile's columns, is copied to where it lies together and
-//! stays in the innermost cache, while tiles go down the rows of the first factor (Goto and van de Geijn,
-//! "Anatomy of high-performance matrix multiplication", 2008, without their copy of the first factor). A
-//! chain is left at the end of a part and continued in the next, so that no bit depends on the size of parts
-//! and tiles.
+//! Part of the second factor, [`DEPTH`] rows by a tile's columns, is copied to one contiguous place and stays
+//! in the innermost cache, while tiles go down the rows of the first factor (Goto and van de Geijn, "Anatomy
+//! of high-performance matrix multiplication", 2008, without their copy of the first factor). A chain is left
+//! at the end of a part and continued in the next, so that no bit depends on the size of parts and tiles.
 
 use super::MatrixView;
 use super::tile::{Chains, Entries, Spaced};
@@ -23,7 +22,7 @@ const DEPTH: usize = 128;
 const HEIGHT: usize = 256;
 /// The columns of the widest tile.
 const WIDEST: usize = 24;
-/// Columns of the first factor that are gathered at a time, where they lie in no order of use.
+/// Columns of the first factor that are gathered at a time, where they do not lie in the order of use.
 const GATHERED: usize = 16;
 
 /// `c += a b`, by these instructions.
@@ -34,7 +33,7 @@ pub(super) fn add_product<'a, S: Scalar>(
     mut b: MatrixView<'a, S>,
 ) {
     if a.rows == 1 && b.column_step != 1 {
-        // A row lies as a column does.
+        // A row has the layout of a column.
         (a, b) = (b.transposed(), a.transposed());
     }
     if c.is_empty() || a.columns == 0 {
@@ -55,7 +54,7 @@ fn by_tiles<S: Scalar, const ROWS: usize, const WIDE: usize, const MIDDLE: usize
     let (m, k, n) = (a.rows, a.columns, b.columns);
     // To copy what is used a few times, or is in the innermost cache already, would take longer.
     let in_place = b.column_step == 1 && b.row_step > 0 && (m <= 2 * ROWS || k * n <= DEPTH * WIDE);
-    // To clear much room would take longer than a small product.
+    // Clearing much memory would take longer than a small product.
     let (mut little, mut some, mut much);
     let room: &mut [S] = match k.min(DEPTH) * n.next_multiple_of(NARROW).min(WIDE) {
         ..=64 => {
@@ -120,7 +119,7 @@ impl<S: Scalar> Part<'_, S> {
         let b = self.b;
         let end = (self.places.end - 1) * b.row_step + self.left + COLUMNS;
         if in_place && end <= b.data.len() {
-            // What is beside the part is computed with, but not kept.
+            // Columns beside the part take part in the computation, but are not kept.
             let data = &b.data[self.places.start * b.row_step + self.left..];
             self.with::<_, ROWS, COLUMNS>(c, |start| Spaced {
                 data: &data[start * b.row_step..],
@@ -136,7 +135,7 @@ impl<S: Scalar> Part<'_, S> {
         self.width
     }
 
-    /// Copies the part to where it lies together. What is beside it in the copy does not matter.
+    /// Copies the part to one contiguous place. What is beside it in the copy does not matter.
     fn copy<const COLUMNS: usize>(&self, copy: &mut [[S; COLUMNS]]) {
         let (b, from, left, width) = (self.b, self.places.start, self.left, self.width);
         let copy = &mut copy[..self.places.len()];
@@ -200,7 +199,7 @@ impl<S: Scalar> Part<'_, S> {
         B: Entries<S, COLUMNS>,
     {
         let (a, from, places) = (self.a, self.places.start, self.places.len());
-        // Rows that are not there are the last one again, and not kept.
+        // Missing rows repeat the last one, and are not kept.
         let row = |r: usize| i + r.min(height - 1);
         let columns_end = (self.places.end - 1) * a.column_step + i + ROWS;
         if a.column_step == 1 {

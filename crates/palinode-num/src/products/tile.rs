@@ -1,10 +1,10 @@
 //! The innermost part of a product: a tile of the result, kept in registers.
 //!
-//! Input: for every place of the chains as many entries of the first factor as the tile has rows, and of the
+//! Input: for every link of the chains, as many entries of the first factor as the tile has rows, and of the
 //! second as it has columns. Output: the chains of the tile, continued.
 //!
 //! Written as plain arrays, one for each row of the tile, in a task of its own: there the compiler keeps them
-//! in vector registers if these are enough. As one array of rows, or among other code, they end up in memory.
+//! in vector registers if there are enough. As one array of rows, or among other code, they end up in memory.
 
 use crate::machine::VectorTask;
 use crate::scalar::Scalar;
@@ -42,7 +42,7 @@ impl<S: Scalar, const WIDTH: usize> Entries<S, WIDTH> for [&[S]; WIDTH] {
     #[inline(always)]
     fn entries(self) -> impl Iterator<Item = [S; WIDTH]> {
         let places = self.first().map_or(0, |line| line.len());
-        // All have that length; so the compiler knows.
+        // All have that length; this tells the compiler.
         let lines = self.map(|line| &line[..places]);
         (0..places).map(move |place| lines.map(|line| line[place]))
     }

@@ -1,7 +1,7 @@
 //! Sums, dot products and chains as [`crate::sums`] defines them, over any number: what the methods of
 //! [`Scalar`] do by default.
 //!
-//! Input: terms or pairs by their places. Output: one number.
+//! Input: terms or pairs by index. Output: one number.
 
 use super::{Accumulator, Scalar};
 use crate::machine::{Task, on_this_machine};
@@ -78,7 +78,7 @@ pub(super) fn strong_dot_with_over<S: Scalar>(
     }
     match knowledge(count, &pair) {
         Knowledge::AllFinite => S::dot_with_over(count, how, pair),
-        // Of symbols it is not known whether they are zero: their products must stay strong.
+        // Whether a symbol is zero is not known, so its products must stay strong.
         Knowledge::Symbols => strong_dot_over(count, pair),
         Knowledge::SomeInfinite if S::DEPTH == 0 => S::dot_with_over(count, how, |place| {
             let (a, b) = pair(place);
@@ -119,7 +119,7 @@ pub(crate) fn strong_chain_over<S: Scalar>(start: S, count: usize, pair: impl Fn
 enum Knowledge {
     AllFinite,
     SomeInfinite,
-    /// Of some it is not known whether they are zero.
+    /// Whether some of them are zero is not known.
     Symbols,
 }
 

@@ -1,6 +1,6 @@
 //! Sums and dot products of slices of floats, by vector instructions.
 //!
-//! Input: slices. Output: what the definition in [`super`] says, bit by bit. Four blocks are added at a time,
+//! Input: slices. Output: what the definition in [`super`] says, bit by bit. Two blocks are added at a time,
 //! so that additions do not wait for each other; the lanes of a block alone fill one or two vectors.
 
 use super::{BLOCK, LANES, Tree};

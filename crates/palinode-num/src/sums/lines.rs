@@ -1,7 +1,7 @@
 //! Many sums side by side: those over the lines of a matrix, place by place.
 //!
-//! Input: lines, one after the other, and perhaps a weight for each. Output: for every place the sum of what
-//! the lines have there, or of its products with the weights: each as the definition in [`super`] says.
+//! Input: lines, one after another, and perhaps a weight for each. Output: for every place the sum of the
+//! lines' elements there, or of their products with the weights, each as the definition in [`super`] says.
 //! Neighbouring places share an instruction.
 
 use super::{BLOCK, LANES, Tree};
@@ -105,7 +105,7 @@ impl<S: Scalar> Terms<S> for Weighted<'_, S> {
     }
 }
 
-/// Some places at a time. The last ones may be among those before: their sums are what they were.
+/// Some places at a time. The last group may overlap the one before it: its sums are the same.
 #[inline(always)]
 fn all<S: Scalar, T: Terms<S>>(count: usize, sums: &mut [S], terms: T) {
     if count == 0 {

@@ -8,8 +8,7 @@
 use super::draft::Draft;
 use super::graph::Graph;
 use super::*;
-use crate::tape::hostile::rule;
-use crate::tape::{CustomRule, Record, Var, custom};
+use crate::tape::{CustomRule, Record, Var, custom, custom_rule};
 use crate::{Dual, Tape};
 use palinode_num::Draws;
 use proptest::prelude::*;
@@ -20,7 +19,7 @@ fn mix_partial(output: usize, input: usize) -> f64 {
 
 /// Two outputs: weighted sums of all inputs.
 fn mix() -> impl CustomRule<f64> {
-    rule("mix", |outputs: &[f64], inputs| {
+    custom_rule("mix", |outputs: &[f64], inputs| {
         for (i, input) in inputs.iter_mut().enumerate() {
             *input += outputs[0] * mix_partial(0, i) + outputs[1] * mix_partial(1, i);
         }

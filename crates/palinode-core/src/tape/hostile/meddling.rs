@@ -1,8 +1,8 @@
 //! A number of the user's own, whose arithmetic calls back into the tape that is calling it, or panics.
 
-use super::{message, rule, tapes_named};
+use super::{message, tapes_named};
 use crate::rules::{Row, functions_by_row};
-use crate::{Array, Boundary, Scalar, Tape, Var, custom};
+use crate::{Array, Boundary, Scalar, Tape, Var, custom, custom_rule};
 use core::ops::{Add, Div, Mul, Neg, Rem, Sub};
 use palinode_num::Constant;
 use std::cell::{Cell, RefCell};
@@ -104,7 +104,8 @@ fn program(x: &[Var<Meddling>]) -> Var<Meddling> {
     let mut y = x[0] * x[1] + x[2];
     y += x.iter().sum::<Var<Meddling>>();
     y += Var::dot(&x[..2], &[x[0], x[2]]);
-    let twice = rule("twice", |outputs: &[Meddling], inputs| inputs[0] = inputs[0] + outputs[0] + outputs[0]);
+    let twice =
+        custom_rule("twice", |outputs: &[Meddling], inputs| inputs[0] = inputs[0] + outputs[0] + outputs[0]);
     y += custom(&x[2..], &[Meddling(2.0 * x[2].value().0)], twice)[0];
     let mut array = Array::from_vars(x);
     array.set(2, array.get(0) * x[0]);

@@ -3,7 +3,7 @@
 //! Each must end in a panic that names both sides, or in the right number, and leave the tape usable. Miri
 //! runs these too (`scripts/miri`), so they are short. They use what is public, and nothing else.
 
-use crate::{Array, Boundary, CustomRule, Error, Scalar, Tape, Var, custom, grad, rules};
+use crate::{Array, Boundary, CustomRule, Scalar, Tape, Var, custom, custom_rule, grad, rules};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 mod meddling;
@@ -30,29 +30,9 @@ fn tapes_named(message: &str) -> usize {
 /// open.
 type Use = (&'static str, fn(&[Var<f64>], Var<f64>, &mut Array<f64>));
 
-struct ByClosure<F>(&'static str, F);
-
-impl<S, F: Fn(&[S], &mut [S]) + Send + 'static> CustomRule<S> for ByClosure<F> {
-    fn name(&self) -> &'static str {
-        self.0
-    }
-    fn reverse(&self, outputs: &[S], inputs: &mut [S]) -> Result<(), Error> {
-        (self.1)(outputs, inputs);
-        Ok(())
-    }
-}
-
-/// The rule of a custom operation: what to add to the cotangents of inputs for those of outputs.
-pub(crate) fn rule<S>(
-    name: &'static str,
-    reverse: impl Fn(&[S], &mut [S]) + Send + 'static,
-) -> impl CustomRule<S> {
-    ByClosure(name, reverse)
-}
-
 /// One that adds nothing.
 fn silent() -> impl CustomRule<f64> {
-    rule("silent", |_, _| ())
+    custom_rule("silent", |_, _| ())
 }
 
 fn used<T>(_: T) {}

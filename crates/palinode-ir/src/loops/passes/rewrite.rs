@@ -14,45 +14,36 @@ pub(super) struct Instead {
 }
 
 /// The register that a statement sets.
+macro_rules! target {
+    ($stmt:expr) => {
+        match $stmt {
+            Stmt::Move { to, .. }
+            | Stmt::Map { to, .. }
+            | Stmt::Round32 { to, .. }
+            | Stmt::Int { to, .. }
+            | Stmt::Index { to, .. }
+            | Stmt::Compare { to, .. }
+            | Stmt::And { to, .. }
+            | Stmt::Or { to, .. }
+            | Stmt::Not { to, .. }
+            | Stmt::Select { to, .. }
+            | Stmt::Truncate { to, .. }
+            | Stmt::Convert { to, .. }
+            | Stmt::Load { to, .. } => Some(to),
+            Stmt::Store { .. } | Stmt::Finite { .. } => None,
+            other => unreachable!("{other:?} does not stand in an `each`"),
+        }
+    };
+}
+
+/// The register that a statement sets.
 pub(super) fn target(stmt: &Stmt) -> Option<Reg> {
-    match stmt {
-        Stmt::Move { to, .. }
-        | Stmt::Map { to, .. }
-        | Stmt::Round32 { to, .. }
-        | Stmt::Int { to, .. }
-        | Stmt::Index { to, .. }
-        | Stmt::Compare { to, .. }
-        | Stmt::And { to, .. }
-        | Stmt::Or { to, .. }
-        | Stmt::Not { to, .. }
-        | Stmt::Select { to, .. }
-        | Stmt::Truncate { to, .. }
-        | Stmt::Convert { to, .. }
-        | Stmt::Load { to, .. } => Some(*to),
-        Stmt::Store { .. } | Stmt::Finite { .. } => None,
-        other => unreachable!("{other:?} does not stand in an `each`"),
-    }
+    target!(stmt).copied()
 }
 
 /// The same, to be changed.
 pub(super) fn target_mut(stmt: &mut Stmt) -> Option<&mut Reg> {
-    match stmt {
-        Stmt::Move { to, .. }
-        | Stmt::Map { to, .. }
-        | Stmt::Round32 { to, .. }
-        | Stmt::Int { to, .. }
-        | Stmt::Index { to, .. }
-        | Stmt::Compare { to, .. }
-        | Stmt::And { to, .. }
-        | Stmt::Or { to, .. }
-        | Stmt::Not { to, .. }
-        | Stmt::Select { to, .. }
-        | Stmt::Truncate { to, .. }
-        | Stmt::Convert { to, .. }
-        | Stmt::Load { to, .. } => Some(to),
-        Stmt::Store { .. } | Stmt::Finite { .. } => None,
-        other => unreachable!("{other:?} does not stand in an `each`"),
-    }
+    target!(stmt)
 }
 
 /// The operands that a statement reads.

@@ -8,7 +8,7 @@ use crate::passes::rewrite::Writer;
 use crate::program::{Value, Values};
 use crate::types::Type;
 
-/// How many definitions are looked at for one question.
+/// How many definitions are looked up for one question.
 const MAX_STEPS: usize = 24;
 /// How many terms a sum of products may have, and factors a term.
 const MAX_TERMS: usize = 8;
@@ -39,7 +39,7 @@ fn at_least(w: &Writer<'_>, value: Value, steps: &mut usize) -> Option<i64> {
     }
 }
 
-/// The larger of a literal and something that is surely larger.
+/// The larger of a literal and something that is certainly larger.
 fn bounded(w: &Writer<'_>, op: IntOp, args: &[Value]) -> Option<Value> {
     if op != IntOp::Max {
         return None;
@@ -177,7 +177,7 @@ fn with_offset(w: &Writer<'_>, value: Value) -> (Value, i64) {
 }
 
 fn plus_literal(w: &mut Writer<'_>, base: Value, offset: i64) -> Value {
-    // `i64::MIN` cannot be turned round.
+    // `i64::MIN` cannot be negated.
     let (op, offset) =
         if offset < 0 && offset != i64::MIN { (IntOp::Sub, -offset) } else { (IntOp::Add, offset) };
     let literal = w.constant(Literal::Int(offset));
