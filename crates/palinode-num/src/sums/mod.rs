@@ -7,7 +7,9 @@
 //! - **Sum** of `x[0..n]`. Blocks of [`BLOCK`] elements. In a block, lane `l` of [`LANES`] adds the block's
 //!   elements `l`, `l + 16`, `l + 32`, ... one after the other. A lane starts with its first element; without
 //!   one it is absent. Lanes are combined by halving: lane `l` with lane `l + 8`, then `l + 4`, `l + 2`, `l +
-//!   1`; an absent partner changes nothing. Block sums are combined by a pairwise tree: the tree of `n` blocks adds the tree of the first ones, as many as the largest power of two below `n`, and the tree of the rest. The sum of nothing is +0.
+//!   1`; an absent partner changes nothing. Block sums are combined by a pairwise tree: the tree of `n`
+//!   blocks adds the tree of the first ones, as many as the largest power of two below `n`, and the tree of
+//!   the rest. The sum of nothing is +0.
 //! - **Dot product** of `a` and `b`: the sum of the rounded products `a[i] * b[i]`. In a *strong* one each
 //!   product is a strong product (0 where a zero wins over infinity or NaN) in its place.
 //! - **Product of matrices**, if the result is a matrix: every entry is one chain of fused multiplications
