@@ -269,7 +269,7 @@ fn summed_excesses(name: &str, program: fn(&[Var<f64>]) -> Vec<Var<f64>>, how: A
     };
     let (one, lanes) = (vec![1.0; outputs], vec![[1.0; 8]; outputs]);
     let (mut broken, mut swept, mut refused) = (Vec::new(), 0, 0);
-    for limit in (needed / 2..2 * needed).step_by(500 + needed / 150) {
+    for limit in (needed / 2..2 * needed).step_by(1000 + needed / 75) {
         let mut tape = Tape::with_limits(u32::MAX, limit).accumulate(how);
         let Ok(mut record) = tape.record(&x, program) else { continue };
         let held = record.heap_bytes();

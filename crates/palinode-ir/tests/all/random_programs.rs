@@ -67,7 +67,7 @@ pub(crate) fn explained(source: Source, failure: &str, judge: &dyn Fn(&Source) -
 
 #[test]
 fn every_way_to_differentiate_agrees() {
-    let (first, count) = (from_environment("PALINODE_SEED", 0), from_environment("PALINODE_PROGRAMS", 100));
+    let (first, count) = (from_environment("PALINODE_SEED", 0), from_environment("PALINODE_PROGRAMS", 60));
     let mut coverage = Coverage::new();
     let (mut first_order, mut second_order, mut stopped, mut rounding) = (0, 0, 0, 0);
     for seed in first..first + count {
@@ -104,7 +104,7 @@ fn every_way_to_differentiate_agrees() {
 /// Central differences along a random direction, where they are trustworthy: two step sizes agree.
 #[test]
 fn finite_differences_agree_away_from_kinks() {
-    let count = from_environment("PALINODE_PROGRAMS", 150);
+    let count = from_environment("PALINODE_PROGRAMS", 90);
     let mut compared = 0;
     for seed in 0..count {
         let Ok(case) = compiled(&source(seed)) else { continue };

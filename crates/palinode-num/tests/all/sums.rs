@@ -109,7 +109,9 @@ const KINDS: u64 = 7;
 
 fn lengths() -> impl Iterator<Item = usize> {
     let key = Key::from_seed(77);
-    (0..3000)
+    (0..1100)
+        .chain((1100..3000).step_by(7))
+        .chain(2040..2060)
         .chain((0..30).map(move |i| 3000 + key.below(100_000, i) as usize))
         .chain([4096, 8191, 8192, 8193, 65_536, 66_560, 70_000])
 }

@@ -355,7 +355,7 @@ fn a_regular_matrix_that_products_do_not_solve_is_not_called_singular() {
         grad(middle, &[1.0]).map(|g| g[0] / ((n + 1) as f64).powi(2) * 8.0)
     };
     // By the default, whether the matrix is factored at once or after products did not get there.
-    for n in [101, 301, 501] {
+    for n in [101, 301] {
         let part = slope(n, &Solver::newton()).expect("a derivative");
         assert!((part - 1.0).abs() < 1e-8, "{n}: {part}");
     }

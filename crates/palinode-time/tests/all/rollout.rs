@@ -92,8 +92,8 @@ fn a_state_that_changes_its_shape_has_the_same_bits_under_every_schedule() {
 fn a_library_that_computes_otherwise_with_plain_numbers_has_the_same_bits_under_every_schedule() {
     use crate::models::Product;
     use nalgebra::DMatrix;
-    let a = DMatrix::from_fn(16, 16, |i, j| ((i * 17 + j) as f64 * 0.37).sin() * 0.25);
-    let x = DMatrix::from_fn(16, 16, |i, j| ((i + 3 * j) as f64 * 0.11).cos());
+    let a = DMatrix::from_fn(8, 8, |i, j| ((i * 17 + j) as f64 * 0.37).sin() * 0.25);
+    let x = DMatrix::from_fn(8, 8, |i, j| ((i + 3 * j) as f64 * 0.11).cos());
     let make = || Rollout::new(Product).steps(30);
     agrees_with_itself(make, &x, &a, |x| x.iter().copied().sum());
     let gradient = make().value_and_grad(&x, &a, |x| x.iter().copied().sum()).unwrap();

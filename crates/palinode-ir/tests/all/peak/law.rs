@@ -235,10 +235,10 @@ fn budgets_hold_whatever_the_data_decides() {
     let first = from_environment("PALINODE_SEED", 0);
     let seeds = |short| first..first + from_environment("PALINODE_PROGRAMS", short);
     let [mut seen, mut others] = [(); 2].map(|()| Seen::default());
-    for seed in seeds(25) {
+    for seed in seeds(12) {
         check(seed, &source(seed, true), &[], &mut seen);
     }
-    for seed in seeds(40) {
+    for seed in seeds(20) {
         check(seed, &generate::source(seed).text(), &[1, 2, 5, 8], &mut others);
     }
     for Seen { programs, planned, budgets, exact, snapshotted, unplanned } in [&seen, &others] {
@@ -310,7 +310,7 @@ const FUSED: &str =
 #[test]
 fn plans_say_how_much_more_is_computed() {
     let [mut all_kept, mut exact, mut about] = [0; 3];
-    let sources = (0..24).map(|seed| source(seed, seed % 4 == 0));
+    let sources = (0..12).map(|seed| source(seed, seed % 4 == 0));
     for text in core::iter::once(FUSED.to_string()).chain(sources) {
         let model = compile(&text);
         let inputs = given(&model).unwrap();
