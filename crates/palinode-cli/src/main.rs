@@ -8,11 +8,10 @@
 //! | `execute`, `gradient`, `progress` | running and measuring |
 //! | `storage`, `ladder` | how memory is to be used, and what `palinode_ir::plan` decided, in words |
 //! | `sides` | derivatives on both sides of a tie, within the budget |
-//! | `health`, `stops` | how the cotangent grows or shrinks through a loop; how close loops came to another
-//! number of rounds |
+//! | `health`, `stops` | how the cotangent grows or shrinks through a loop; how close loops came to another number of rounds |
 //! | `numbers`, `table`, `value`, `answer`, `lifetimes`, `chart`, `picture` | results as text and as JSON |
 //! | `problem`, `explain`, `sources`, `render`, `session`, `pages` | what went wrong, and how it is said |
-//! | `closed` | whether there is anybody to say it to |
+//! | `closed`, `reserve` | whether there is anybody to say it to; memory to say it with |
 //!
 //! Absent from this package: calculus, knowledge of what a program means, and any choice of what to keep.
 

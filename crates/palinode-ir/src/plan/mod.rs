@@ -6,16 +6,14 @@
 //!
 //! | file | does |
 //! |---|---|
-//! | `walk`, `steady` | an imagined run without numbers; loops whose rounds are alike are not walked to their
-//! end |
+//! | `walk`, `steady` | an imagined run without numbers; loops whose rounds are alike are not walked to their end |
 //! | `join` | what follows a branch on data |
 //! | `copies` | why an update copies |
 //! | `lifetimes` | when each array lives, and where in one arena |
 //! | `fit` | a gradient within a budget |
 //! | `asked`, `ahead` | how memory is to be used, and all that is planned for that before the first run |
 //! | `ladder` | which budgets a refusal names |
-//! | `ways`, `forward` | what is tried, one after the other, where memory depends on data or snapshots of
-//! loops are watched |
+//! | `ways`, `forward` | what is tried, one after the other, where memory depends on data or snapshots of loops are watched |
 //! | `snapshots` | loops that keep a few snapshots instead of logs |
 //! | `narrow` | arrays that wait in fewer bits, if asked for |
 //! | `remat` | values that are computed again instead of kept |

@@ -3,8 +3,7 @@
 //! | store | keeps | gives back |
 //! |---|---|---|
 //! | [`MemoryStore`] | words, slots of the same size side by side | every bit |
-//! | [`DiskStore`] | a file for each slot, written and fetched on another thread | every bit, or an error
-//! that names the step |
+//! | [`DiskStore`] | a file for each slot, written and fetched on another thread | every bit, or an error that names the step |
 //! | [`CompressedStore`] | fewer bytes, in any other store | every bit |
 //! | [`LossyStore`] | numbers as `f32` or `bf16`, in any other store | nearby numbers; it says so |
 //!
