@@ -1,8 +1,8 @@
 //! Loop form -> machine code.
 //!
 //! One function for a program. A register is a variable of Cranelift; a buffer is at an offset of the
-//! workspace, or behind a pointer where buffers are exchanged or grow. Sticky checks (infinities, overflows)
-//! are or-ed into one register and looked at at the end; the others leave at once.
+//! workspace, or at a pointer where buffers are exchanged or grow. Sticky checks (infinities, overflows) are
+//! or-ed into one register that is tested at the end; the others leave at once.
 
 use std::sync::Arc;
 

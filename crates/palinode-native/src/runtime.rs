@@ -16,7 +16,7 @@ use palinode_ir::{Elem, Op, Reduction, Rule};
 /// Comparisons of numbers that are not larger than this are shown to the hook for decisions.
 pub(crate) use palinode_core::decision::TINY;
 
-/// What machine code finds behind its first argument.
+/// What the first argument of machine code points to.
 #[repr(C)]
 pub(crate) struct Context {
     pub(crate) workspace: *mut u8,
@@ -178,7 +178,7 @@ impl From<&Matrix> for Shape {
     }
 }
 
-/// The reals behind a word.
+/// The reals that a word points to.
 ///
 /// # Safety
 /// It is the address of so many, which nobody changes meanwhile.
@@ -205,7 +205,7 @@ unsafe fn reals_mut<'a>(word: u64, count: usize) -> &'a mut [f64] {
 }
 
 impl Shape {
-    /// The matrix behind a word.
+    /// The matrix that a word points to.
     ///
     /// # Safety
     /// It is the address of such a matrix, which nobody changes meanwhile.

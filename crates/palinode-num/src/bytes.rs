@@ -6,15 +6,17 @@
 //! | bytes | hold |
 //! |---|---|
 //! | 1 | the version of this format, 1 |
-//! | 1 | what it is: 1 for an [`ExactSum`](crate::ExactSum), 2 for an [`ExactDot`](crate::ExactDot), for a [`Quire`](crate::Quire) the bits of its posits |
+//! | 1 | what it is: 1 for an [`ExactSum`](crate::ExactSum), 2 for an [`ExactDot`](crate::ExactDot), for a
+//! [`Quire`](crate::Quire) the bits of its posits |
 //! | 1 | what was added besides finite numbers, as a sum: 1 infinity, 2 minus infinity, 4 NaN or NaR |
-//! | all but 7 | the sum as a two's complement integer, lowest byte first, in units of 2^-1074, 2^-2148, or those of the posit standard |
+//! | all but 7 | the sum as a two's complement integer, lowest byte first, in units of 2^-1074, 2^-2148, or
+//! those of the posit standard |
 //! | 4 | a CRC-32 (as in zlib) of all that is before it, lowest byte first |
 
 use core::fmt;
 
 const VERSION: u8 = 1;
-/// The bytes before the integer, and behind it.
+/// The bytes before the integer, and after it.
 const HEAD: usize = 3;
 const TAIL: usize = 4;
 

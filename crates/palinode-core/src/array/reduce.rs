@@ -250,7 +250,7 @@ impl<S: Scalar<Bool = bool>> Array<S> {
         (values, ties)
     }
 
-    /// How many elements there are before, along and behind an axis.
+    /// How many elements there are before, along and after an axis.
     #[track_caller]
     fn split_at(&self, axis: usize) -> (usize, usize, usize) {
         let shape = self.shape();

@@ -62,7 +62,8 @@ pub(super) fn reduce<R: Real>(
     Ok(Val::from_reals(made))
 }
 
-/// Reduces the middle one of three axes; there is a result, and what is largest or smallest is of something.
+/// Reduces the middle one of three axes; there is a result, and for a maximum or minimum the axis is not
+/// empty.
 pub(super) fn along<R: Real>(
     kind: Reduction,
     data: &[R],
@@ -92,13 +93,13 @@ pub(super) fn along<R: Real>(
     }
 }
 
-/// How many elements there are before, along and behind the axes, if they are neighbours.
+/// How many elements there are before, along and after the axes, if these are neighbours.
 fn neighbours(axes: &[u8], lengths: &[usize]) -> Option<[usize; 3]> {
     let first = usize::from(*axes.first()?);
-    let behind = first + axes.len();
+    let after = first + axes.len();
     let are_neighbours = axes.iter().zip(first..).all(|(&axis, expected)| usize::from(axis) == expected);
     let product = |lengths: &[usize]| lengths.iter().product();
-    are_neighbours.then(|| [&lengths[..first], &lengths[first..behind], &lengths[behind..]].map(product))
+    are_neighbours.then(|| [&lengths[..first], &lengths[first..after], &lengths[after..]].map(product))
 }
 
 /// What becomes of a run of elements.

@@ -1,4 +1,4 @@
-//! Where cells are: storages of cotangents behind the nodes, and regions of them.
+//! Where cells are: storages of cotangents after the nodes, and regions of them.
 //!
 //! Input: where each storage begins. Output: places in a sweep's memory, which has an entry per node, then
 //! one per cell.
@@ -32,7 +32,7 @@ impl Region {
 pub(crate) struct Layout<'a> {
     /// Where each storage begins among the cells.
     pub(super) storages: &'a [usize],
-    /// Cells lie behind the nodes.
+    /// Cells come after the nodes.
     pub(super) nodes: usize,
 }
 

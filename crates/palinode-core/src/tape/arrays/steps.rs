@@ -8,7 +8,7 @@
 //! write to one element costs one step, whatever the length of the array.
 //!
 //! Invariants: a step's `at` is the number of the next node when it was recorded, so it runs between two
-//! nodes; `at` never falls. Cells lie behind the nodes in a sweep's memory, storage after storage. Steps lie
+//! nodes; `at` never falls. Cells come after the nodes in a sweep's memory, storage after storage. Steps lie
 //! in chunks that are used again.
 
 use super::formula::Formula;
@@ -321,7 +321,7 @@ impl<S: Scalar> ArrayTape<S> {
         self.counts.cotangents = self.cells;
     }
 
-    /// Where the cells lie behind so many nodes, once the recording is finished.
+    /// Where the cells lie after so many nodes, once the recording is finished.
     #[inline]
     pub(super) fn layout(&self, nodes: usize) -> Layout<'_> {
         Layout { storages: &self.storages, nodes }

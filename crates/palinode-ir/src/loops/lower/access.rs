@@ -386,7 +386,7 @@ impl Lower<'_> {
             self.change_element(handle.buf, first, &x, ty, adds);
         } else if adds && region.reached.iter().any(|reach| matches!(reach.steps, Some((0, n)) if n > 1)) {
             // Everything is added to one place, so the order matters.
-            return self.refuse("adding to one place again and again by a range without a step");
+            return self.refuse("adding to one place many times, by a range with step 0");
         } else {
             self.write_all(transfer)?;
         }

@@ -141,7 +141,7 @@ impl Lower<'_> {
             Val::Array(array) => Ok(array.clone()),
             Val::Log(log) => match log.length.index.known() {
                 Some(n) => Ok(Arr::whole(log.elem, vec![n as usize].into(), Rc::clone(&log.handle))),
-                None => self.refuse("a vector of which the length is not known, as a whole"),
+                None => self.refuse("a whole vector whose length is not known"),
             },
             Val::Single(_) => unreachable!("typing: an array"),
         }
@@ -538,23 +538,17 @@ impl Lower<'_> {
         let mut at = self.frame().innermost;
         while at < pending.len() {
             let value = pending[at];
-            let array = match &self.frame().env[value.index()] {
-                Some(Val::Array(array)) if !matches!(array.def, Def::Filled(_) | Def::Iota) => array.clone(),
-                _ => {
-                    pending.swap_remove(at);
-                    continue;
+            match &self.frame().env[value.index()] {
+                Some(Val::Array(array)) if !matches!(array.def, Def::Filled(_) | Def::Iota) => {
+                    if self.owned(array).is_some() || !array.reads(buf) {
+                        at += 1;
+                        continue;
+                    }
+                    self.compute(value, None)?;
                 }
-            };
-            let owns = self.owned(&array).is_some();
-            if !owns && array.reads(buf) {
-                // Not through `take`: the copy is needed in any case.
-                self.frame_mut().env[value.index()] = None;
-                let copied = self.copied(array, None)?;
-                self.frame_mut().env[value.index()] = Some(Val::Array(copied));
-                pending.swap_remove(at);
-                continue;
+                _ => {}
             }
-            at += 1;
+            pending.swap_remove(at);
         }
         pending.append(&mut self.frame_mut().pending);
         self.frame_mut().pending = pending;

@@ -117,7 +117,7 @@ impl<'p> Lower<'p> {
         let log = Log { length, grown: log.grown.saturating_add(grown), ..log };
         if self.form.buffers[log.handle.buf.index()].role == Role::Workspace {
             if log.length.most >= LONG && each != Some(0) && !log.is_carried {
-                return self.refuse("a log of which the length is not bounded");
+                return self.refuse("a log whose length has no bound");
             }
             self.reserve(&log.handle, &log.length.clone());
         }
@@ -172,10 +172,7 @@ impl<'p> Lower<'p> {
             if let Some(Val::Array(array)) = &self.frame().env[value.index()]
                 && array.is_computed()
             {
-                let array = array.clone();
-                self.frame_mut().env[value.index()] = None;
-                let stored = self.copied(array, None)?;
-                self.frame_mut().env[value.index()] = Some(Val::Array(stored));
+                self.compute(value, None)?;
             }
         }
         Ok(())
@@ -204,7 +201,7 @@ impl<'p> Lower<'p> {
                     let grows = grows || pushes == Pushes::Unbounded;
                     let log = self.log_of(arg, ty.elem, grows)?;
                     let length = self.counter(0, LONG);
-                    self.save(&log.handle, 1);
+                    self.save(Rc::as_ptr(&log.handle), 1);
                     Carried::Log { log, length }
                 }
                 arg => {
@@ -216,7 +213,7 @@ impl<'p> Lower<'p> {
                     if !self.is_workspace(&handle) {
                         (arr, handle) = self.copied_apart(arr, name)?;
                     }
-                    self.save(&handle, 2);
+                    self.save(Rc::as_ptr(&handle), 2);
                     Carried::Array { arr, handle }
                 }
             });
@@ -225,8 +222,8 @@ impl<'p> Lower<'p> {
     }
 
     /// Notes that so many copies of a handle are held without need of what is in the memory.
-    fn save(&mut self, handle: &Rc<Handle>, times: usize) {
-        *self.saved.entry(Rc::as_ptr(handle)).or_default() += times;
+    fn save(&mut self, handle: *const Handle, times: usize) {
+        *self.saved.entry(handle).or_default() += times;
     }
 
     fn unsave(&mut self, handle: *const Handle, times: usize) {
@@ -434,7 +431,7 @@ impl<'p> Lower<'p> {
             })
             .collect();
         for &handle in &handles {
-            *self.saved.entry(handle).or_default() += 1;
+            self.save(handle, 1);
         }
         self.blocks.push(Vec::new());
         let firsts = self.round(then, &marks.blocks[0])?;
@@ -458,7 +455,7 @@ impl<'p> Lower<'p> {
             .filter(|handle| handles.contains(handle))
             .collect();
         for &handle in &given {
-            *self.saved.entry(handle).or_default() += 1;
+            self.save(handle, 1);
         }
         self.blocks.push(Vec::new());
         let seconds = self.round(other, &marks.blocks[1])?;

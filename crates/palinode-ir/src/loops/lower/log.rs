@@ -51,7 +51,7 @@ impl Lower<'_> {
     /// A log in memory that grows, with what was in the workspace.
     fn moved_log(&mut self, log: &Log, kind: Kind) -> Result<Log, Refusal> {
         let Some(n) = log.length.index.known() else {
-            return self.refuse("a vector that begins to grow without bound when its length is not known");
+            return self.refuse("a vector of unknown length that begins to grow without bound");
         };
         let handle = self.buffer(kind, 0, Role::Growing, None);
         self.reserve(&handle, &log.length);
@@ -94,11 +94,11 @@ impl Lower<'_> {
                 Val::Array(array) => array.elements() as i64,
                 Val::Log(log) => match log.length.index.known() {
                     Some(n) => n,
-                    None => return self.refuse("pushing a vector of which the length is not known"),
+                    None => return self.refuse("pushing a vector whose length is not known"),
                 },
             };
             let Some(length) = sum(&log.length, &Whole::known(count), 1) else {
-                return self.refuse("a log of which the length is not bounded");
+                return self.refuse("a log whose length has no bound");
             };
             self.reserve(&log.handle, &length);
             let at = log.length.index.clone();

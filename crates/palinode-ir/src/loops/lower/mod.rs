@@ -242,7 +242,7 @@ impl<'p> Lower<'p> {
     /// The body of a function with these arguments, here.
     fn function(&mut self, function: &'p Function, args: Vec<Val>) -> Result<Vec<Val>, Refusal> {
         if self.frames.len() >= DEPTH {
-            return self.refuse("calls that are nested deeply");
+            return self.refuse("a deep nest of calls");
         }
         let mut uses = vec![0; function.values.len()];
         function.body.for_each_use(&mut |value| uses[value.index()] += 1);
@@ -370,69 +370,44 @@ impl<'p> Lower<'p> {
         let args = self.operands(&inst.args, &marks.dies);
         let ty = self.ty(inst.results[0]);
         let result = match &inst.op {
-            Op::Const(literal) => Val::Single(constant(*literal)),
-            op if op.facts().kind == OpKind::Elementwise => self.elementwise(op, ty, args)?,
-            Op::Dim(axis) => match &args[0] {
+            Op::Const(literal) => Some(Val::Single(constant(*literal))),
+            op if op.facts().kind == OpKind::Elementwise => Some(self.elementwise(op, ty, args)?),
+            Op::Dim(axis) => Some(match &args[0] {
                 Val::Array(array) => {
                     Val::Single(Single::Whole(Whole::known(array.shape[usize::from(*axis)] as i64)))
                 }
                 Val::Log(log) => Val::Single(Single::Whole(log.length.clone())),
                 Val::Single(_) => unreachable!("typing: the length of an array"),
-            },
-            Op::Iota => match self.lengths(&args)? {
-                Some(shape) => Val::Array(Arr { elem: Elem::Int, shape: shape.into(), def: Def::Iota }),
-                None => return self.stopped(inst),
-            },
+            }),
+            Op::Iota => self
+                .lengths(&args)?
+                .map(|shape| Val::Array(Arr { elem: Elem::Int, shape: shape.into(), def: Def::Iota })),
             Op::Broadcast(axes) => match self.lengths(&args[1..])? {
-                Some(shape) => match self.broadcast(axes, args, &shape)? {
-                    Some(array) => array,
-                    None => return self.stopped(inst),
-                },
-                None => return self.stopped(inst),
+                Some(shape) => self.broadcast(axes, args, &shape)?,
+                None => None,
             },
             Op::Reshape => match self.lengths(&args[1..])? {
-                Some(shape) => match self.reshape(args, &shape)? {
-                    Some(array) => array,
-                    None => return self.stopped(inst),
-                },
-                None => return self.stopped(inst),
+                Some(shape) => self.reshape(args, &shape)?,
+                None => None,
             },
-            Op::Permute(axes) => self.permute(axes, args)?,
-            Op::Concat(axis) => match self.concat(usize::from(*axis), args)? {
-                Some(array) => array,
-                None => return self.stopped(inst),
-            },
-            Op::Read(places) => match self.read(places, args)? {
-                Some(array) => array,
-                None => return self.stopped(inst),
-            },
-            Op::Write(places) => match self.update(places, args, ty, false)? {
-                Some(array) => array,
-                None => return self.stopped(inst),
-            },
-            Op::AddAt(places) => match self.update(places, args, ty, true)? {
-                Some(array) => array,
-                None => return self.stopped(inst),
-            },
-            Op::Push => self.push(args)?,
-            Op::Reduce(kind, axes) => match self.reduce(*kind, axes, ty, args)? {
-                Some(result) => result,
-                None => return self.stopped(inst),
-            },
+            Op::Permute(axes) => Some(self.permute(axes, args)?),
+            Op::Concat(axis) => self.concat(usize::from(*axis), args)?,
+            Op::Read(places) => self.read(places, args)?,
+            Op::Write(places) => self.update(places, args, ty, false)?,
+            Op::AddAt(places) => self.update(places, args, ty, true)?,
+            Op::Push => Some(self.push(args)?),
+            Op::Reduce(kind, axes) => self.reduce(*kind, axes, ty, args)?,
             Op::MatMul { a_transposed, b_transposed, strong } => {
-                match self.matmul([*a_transposed, *b_transposed], *strong, ty, args)? {
-                    Some(result) => result,
-                    None => return self.stopped(inst),
-                }
+                self.matmul([*a_transposed, *b_transposed], *strong, ty, args)?
             }
-            Op::AddOuter { strong } => match self.add_outer(*strong, ty, args)? {
-                Some(array) => array,
-                None => return self.stopped(inst),
-            },
-            Op::Outer { strong } => self.outer(*strong, ty, args)?,
+            Op::AddOuter { strong } => self.add_outer(*strong, ty, args)?,
+            Op::Outer { strong } => Some(self.outer(*strong, ty, args)?),
             op => return self.kernel(op, inst, args),
         };
-        self.define(inst.results[0], result)
+        match result {
+            Some(result) => self.define(inst.results[0], result),
+            None => self.stopped(inst),
+        }
     }
 
     /// Formulas whose elements an instruction needs in memory are computed once, if others use them, too.
@@ -447,13 +422,20 @@ impl<'p> Lower<'p> {
             if let Some(Val::Array(array)) = &self.frame().env[value.index()]
                 && array.is_computed()
             {
-                let array = array.clone();
-                self.frame_mut().env[value.index()] = None;
                 let name = self.frame().function.name_of(value).cloned();
-                let stored = self.copied(array, name)?;
-                self.frame_mut().env[value.index()] = Some(Val::Array(stored));
+                self.compute(value, name)?;
             }
         }
+        Ok(())
+    }
+
+    /// Computes the formula or view that a value is, into memory of its own.
+    fn compute(&mut self, value: Value, name: Option<std::sync::Arc<str>>) -> Result<(), Refusal> {
+        let Some(Val::Array(array)) = self.frame_mut().env[value.index()].take() else {
+            unreachable!("an array")
+        };
+        let stored = self.copied(array, name)?;
+        self.frame_mut().env[value.index()] = Some(Val::Array(stored));
         Ok(())
     }
 

@@ -135,7 +135,9 @@ impl<'p> Lower<'p> {
             Carried::Array { arr, .. } => (arr.kind(), arr.elements()),
             Carried::Log { .. } => unreachable!("refused"),
         };
-        let Some(elements) = all(count) else { return self.refuse("snapshots that do not fit into memory") };
+        let Some(elements) = all(count) else {
+            return self.refuse("a list of snapshots that does not fit into memory");
+        };
         let snapshots = self.allocate(kind, elements).buf;
         Ok(match carried {
             Carried::Single(reg) => Kept::Scalar { reg: *reg, snapshots },

@@ -35,10 +35,10 @@ fn block(stmts: &mut Vec<Stmt>, registers: &mut Vec<Kind>, buffers: &mut Vec<Buf
             && let Ok(rounds) = usize::try_from(*rounds)
         {
             let of = Loop { counter: *counter, rounds, descending: *descending };
-            let behind = of.deferred(body, registers, buffers);
+            let after = of.deferred(body, registers, buffers);
             let next = at + 1;
-            at += behind.len();
-            stmts.splice(next..next, behind);
+            at += after.len();
+            stmts.splice(next..next, after);
         }
         at += 1;
     }
@@ -58,7 +58,7 @@ impl Loop {
         registers: &mut Vec<Kind>,
         buffers: &mut Vec<Buffer>,
     ) -> Vec<Stmt> {
-        let mut behind = Vec::new();
+        let mut after = Vec::new();
         let mut at = 0;
         while at < body.len() {
             let Some((stmts, product)) = self.written_down(body, at, registers, buffers) else {
@@ -73,10 +73,10 @@ impl Loop {
             body.splice(at..=at, stmts);
             body.retain(|stmt| !looks(stmt));
             at += count;
-            behind.push(product);
-            behind.extend(look);
+            after.push(product);
+            after.extend(look);
         }
-        behind
+        after
     }
 
     /// Instead of the product at a place of the body: what writes its factors down, and the product of all.

@@ -5,7 +5,7 @@ use crate::fast::FastSet;
 use super::super::form::{Buf, Given, Index, Kept, Operand, Reg, Stmt, Taken};
 
 /// Buffers and registers that are read and set. A register that a [`Stmt::Within`] checks counts as set: what
-/// uses it must stay behind.
+/// uses it must stay after that.
 #[derive(Default)]
 pub(super) struct Touch {
     pub(super) reads: FastSet<Buf>,
@@ -21,7 +21,7 @@ impl Touch {
         touch
     }
 
-    /// Whether a statement that comes later must stay behind this one.
+    /// Whether a later statement must stay after this one.
     pub(super) fn orders(&self, later: &Touch) -> bool {
         meet(&self.writes, &later.reads)
             || meet(&self.writes, &later.writes)

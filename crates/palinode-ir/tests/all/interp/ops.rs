@@ -297,7 +297,7 @@ fn outer_products_are_added_in_chains() {
     let x = Datum::matrix(2, 2, vec![1.0, 2.0, 10.0, 20.0]);
     let y = Datum::matrix(2, 3, vec![3.0, 4.0, 5.0, 1.0, 1.0, 1.0]);
     gives(&add(MATRIX), &[c, x, y], Datum::matrix(2, 3, vec![14.0, 16.0, 18.0, 30.0, 33.0, 36.0]));
-    // Each link is rounded once: of 1 + e squared what is behind 1 + 2 e is still there.
+    // Each link is rounded once: of (1 + e) squared, the part beyond 1 + 2 e is still there.
     let near = 1.0 + f64::EPSILON;
     let single = |x: f64| Datum::matrix(1, 1, vec![x]);
     let left = single(f64::EPSILON * f64::EPSILON);

@@ -218,7 +218,7 @@ fn step_by_step<W: PositWidth>(start: BigInt, a: &[Posit<W>], b: &[Posit<W>]) ->
     })
 }
 
-/// Slices that begin with room for few products: it runs out before, in and behind blocks, and comes back or
+/// Slices that begin with room for few products: it runs out before, in and after blocks, and comes back or
 /// does not.
 #[test]
 fn room_runs_out_inside_a_slice() {
@@ -267,7 +267,7 @@ fn room_runs_out_inside_a_slice() {
     every_width!(of());
 }
 
-/// NaRs and zeros at every place of blocks and of what is left over behind them.
+/// NaRs and zeros at every place of blocks and of what is left over after them.
 #[test]
 fn nars_and_zeros_inside_blocks() {
     fn of<W: PositWidth>() {
