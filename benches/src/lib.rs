@@ -12,6 +12,7 @@ pub mod measure;
 pub mod num;
 pub mod peer;
 pub mod problem;
+pub mod programs;
 pub mod reference;
 pub mod rng;
 pub mod table;

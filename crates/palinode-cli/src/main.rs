@@ -46,6 +46,7 @@ mod sources;
 mod stops;
 mod storage;
 mod table;
+mod traffic;
 mod value;
 
 use std::process::ExitCode;

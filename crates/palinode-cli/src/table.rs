@@ -20,6 +20,11 @@ pub(crate) fn styled(style: Style, text: &str) -> String {
     format!("{style}{text}{style:#}")
 }
 
+/// The word before a line.
+pub(crate) fn label(word: &str) -> String {
+    styled(HEADING, &format!("{word:<9}"))
+}
+
 /// One cell.
 #[derive(Default)]
 pub(crate) struct Cell<'a> {

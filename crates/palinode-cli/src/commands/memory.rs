@@ -20,7 +20,8 @@ use crate::numbers::size;
 use crate::problem::Failed;
 use crate::session::{Answer, Session};
 use crate::storage::{self, REAL, budget_json, exact_size};
-use crate::table::{Cell, DOUBT, HEADING, STRONG, layout, styled};
+use crate::table::{Cell, DOUBT, HEADING, STRONG, label, layout, styled};
+use crate::traffic::Moved;
 use crate::{execute, explain, inputs, model, numbers};
 
 /// Longer runs are not recorded: an event takes 16 bytes, and there are several in a round.
@@ -64,6 +65,7 @@ pub(crate) fn run(session: &mut Session, args: &MemoryArgs) -> Result<(), Failed
         }),
     };
     let rows = args.rows;
+    let moved = Moved::new(&gradient.as_ref().unwrap_or(&value).program, &inputs);
     session.answer(&Memory {
         session,
         loaded: &loaded,
@@ -71,6 +73,7 @@ pub(crate) fn run(session: &mut Session, args: &MemoryArgs) -> Result<(), Failed
         value,
         gradient,
         fitted,
+        moved,
         rows,
     })
 }
@@ -153,6 +156,7 @@ struct Memory<'a> {
     value: Planned,
     gradient: Option<Planned>,
     fitted: Option<Fitted>,
+    moved: Moved,
     /// How many arrays text shows.
     rows: usize,
 }
@@ -326,6 +330,7 @@ impl Answer for Memory<'_> {
         out.push_str(&arrays.table(self.rows, &place));
         out.push_str(&self.snapshots());
         out.push_str(&arrays.chart(self.rows, &place));
+        out.push_str(&self.moved.table(&place));
         out.push_str(&self.copies());
         out.into()
     }
@@ -382,6 +387,7 @@ impl Answer for Memory<'_> {
             "gradient": self.gradient.as_ref().map(part),
             "arena_bytes": arrays.arena(),
             "arrays": arrays.json(&|span| self.line(span)),
+            "moves": self.moved.json(&|span| self.line(span)),
         });
         if let Some(Fitted { budget, gradient, tie }) = &self.fitted {
             all["budget"] = budget_json(*budget, gradient, &|span| self.line(span));
@@ -391,9 +397,4 @@ impl Answer for Memory<'_> {
         }
         all.into()
     }
-}
-
-/// The word before a line.
-fn label(word: &str) -> String {
-    styled(HEADING, &format!("{word:<9}"))
 }

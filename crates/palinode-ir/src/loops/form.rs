@@ -409,6 +409,9 @@ pub struct LoopForm {
     pub body: Vec<Stmt>,
     /// Whether infinities and NaN stop it.
     pub traps: bool,
+    /// The loops of the source: the counter of each, and where it stands. A loop may stand in several places,
+    /// forwards and backwards.
+    pub spans: Vec<(Reg, Span)>,
 }
 
 /// Why a program has no loop form.

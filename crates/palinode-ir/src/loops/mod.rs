@@ -13,6 +13,7 @@
 //! | `one` | a program of one operation, for kernels |
 //! | `print` | loop form -> text |
 //! | `sweep` | what a sweep does next |
+//! | `traffic` | what loops compute and move |
 //! | `work` | about how much work a run is |
 //!
 //! Absent: machine code, and whatever knows a machine.
@@ -23,6 +24,7 @@ mod one;
 mod passes;
 mod print;
 mod sweep;
+mod traffic;
 mod verify;
 mod work;
 
@@ -34,4 +36,5 @@ pub use lower::{lower, lower_plainly};
 pub use one::one_operation;
 pub use passes::{PASSES, improve};
 pub use sweep::{Sweep, SweepStep};
+pub use traffic::{LoopTraffic, Traffic};
 pub use verify::{Unproven, verify};

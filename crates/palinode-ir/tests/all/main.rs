@@ -27,6 +27,7 @@ mod sums;
 mod sweeps;
 mod text;
 mod trace;
+mod traffic;
 mod transform;
 
 /// Whether expected texts are written anew instead of compared.

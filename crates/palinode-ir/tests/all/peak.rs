@@ -125,7 +125,7 @@ impl Checked {
 }
 
 /// The defaults, if every argument has one.
-fn given(model: &pal::Model) -> Option<Vec<Datum<f64>>> {
+pub(crate) fn given(model: &pal::Model) -> Option<Vec<Datum<f64>>> {
     model.arguments.iter().all(|argument| argument.default.is_some()).then(|| defaults(model))
 }
 

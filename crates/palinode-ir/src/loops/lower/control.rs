@@ -65,6 +65,7 @@ impl<'p> Lower<'p> {
                 (carried, _) => self.after(carried),
             });
         }
+        self.form.spans.push((counter, self.span));
         self.emit(Stmt::For { counter, rounds: operand, descending, counts: true, body });
         self.define_all(inst, finals)
     }

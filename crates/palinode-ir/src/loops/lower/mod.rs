@@ -89,6 +89,7 @@ pub fn lower_plainly<D: Borrow<Datum<f64>>>(
             buffers: Vec::new(),
             body: Vec::new(),
             traps,
+            spans: Vec::new(),
         },
         blocks: vec![Vec::new()],
         ranges: Vec::new(),

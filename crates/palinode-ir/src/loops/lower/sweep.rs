@@ -80,6 +80,7 @@ impl<'p> Lower<'p> {
             drop(self.after(carried));
         }
         drop(fixed);
+        self.form.spans.push((counter, self.span));
         self.emit(Stmt::Sweep {
             counter,
             rounds: operand,

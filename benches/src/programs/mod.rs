@@ -1,0 +1,227 @@
+//! Gradients of `.pal` programs by every engine, against the plain Rust function, gradients by hand, and
+//! other systems, in one run.
+//!
+//! Input: `benches/models/*.pal` with their defaults, a little apart from each other so that nothing is a
+//! special case. Every time is that of a warm call, the minimum over rounds in which all of this process
+//! take their turn. Systems of other languages run in processes of their own, on one core, right after.
+
+mod bandwidth;
+mod by_hand;
+mod peers;
+mod plain;
+
+use std::fmt::Write as _;
+use std::hint::black_box;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use palinode_ir::interp::{Code, Datum, Engine, Limits, Tensor};
+use palinode_ir::loops::{self, LoopTraffic};
+use palinode_ir::pal::{self, Role};
+use palinode_ir::{passes, transform};
+use palinode_native::{When, machine_code};
+
+use crate::heap;
+use crate::measure::distance;
+use by_hand::Kept;
+use plain::Inputs;
+
+/// A gradient by hand, in memory that it keeps.
+type ByHand = fn(&Inputs<'_>, &mut Kept) -> Vec<f64>;
+
+struct Model {
+    name: &'static str,
+    plain: fn(&Inputs<'_>) -> f64,
+    by_hand: Option<ByHand>,
+}
+
+const MODELS: [Model; 8] = [
+    Model { name: "burgers", plain: plain::burgers, by_hand: Some(by_hand::burgers) },
+    Model { name: "heat2d", plain: plain::heat2d, by_hand: Some(by_hand::heat2d) },
+    Model { name: "lorenz", plain: plain::lorenz, by_hand: Some(by_hand::lorenz) },
+    Model { name: "nchain", plain: plain::nchain, by_hand: None },
+    Model { name: "logistic", plain: plain::logistic, by_hand: None },
+    Model { name: "mlp", plain: plain::mlp, by_hand: None },
+    Model { name: "gmm", plain: plain::gmm, by_hand: None },
+    Model { name: "lstm", plain: plain::lstm, by_hand: None },
+];
+
+/// Values and gradients may differ by so much, relative to the largest.
+const AGREEMENT: f64 = 1e-9;
+
+/// How an engine of ours is called, and how one has it.
+const ENGINES: [(&str, fn() -> Engine); 2] =
+    [("interpreter", || Engine::INTERPRETER), ("Cranelift", || machine_code(When::Possible))];
+
+/// What a contestant needed.
+struct Figures {
+    who: String,
+    milliseconds: f64,
+    /// The first call, with whatever is compiled in it.
+    first: f64,
+    /// At its peak, of a first call: of the heap in this process, of a whole process elsewhere.
+    mib: f64,
+    gradient: Vec<f64>,
+    value: f64,
+}
+
+/// The inputs of a model, and which of them are params.
+fn inputs_of(model: &pal::Model) -> (Vec<Datum<f64>>, Vec<usize>) {
+    let one = |argument: &pal::Argument| {
+        let default = argument.default.as_ref().expect("a default");
+        let (shape, data) = (default.shape().to_vec(), default.data().to_vec());
+        let data = data.into_iter().enumerate().map(|(i, x)| x + 1e-3 * (i as f64).sin()).collect();
+        Datum::Real(Tensor { shape, data })
+    };
+    let is_param = |at: &usize| model.arguments[*at].role == Role::Param;
+    let inputs = model.arguments.iter().map(one).collect::<Vec<_>>();
+    (inputs, (0..model.arguments.len()).filter(is_param).collect())
+}
+
+fn flat(data: &[Datum<f64>]) -> Vec<f64> {
+    let one = |datum: &Datum<f64>| match datum {
+        Datum::Real(tensor) => tensor.data.clone(),
+        _ => unreachable!("gradients are real"),
+    };
+    data.iter().flat_map(one).collect()
+}
+
+/// Calls it once, watching the clock and the heap.
+fn first<R>(call: impl FnOnce() -> R) -> (R, f64, f64) {
+    let before = heap::live();
+    heap::reset_peak();
+    let start = Instant::now();
+    let result = call();
+    let time = start.elapsed().as_secs_f64() * 1e3;
+    (result, time, heap::peak().saturating_sub(before) as f64 / (1 << 20) as f64)
+}
+
+/// The lines of one model: the plain function first. And what its gradient moves.
+fn measured(model: &Model, rounds: usize, python: Option<&Path>) -> (Vec<Figures>, LoopTraffic) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("models").join(model.name).with_extension("pal");
+    let source = std::fs::read_to_string(path).expect("the model's file");
+    let compiled = pal::compile(&source).unwrap_or_else(|found| panic!("{}: {found:?}", model.name));
+    let (inputs, params) = inputs_of(&compiled);
+    let gradient = transform::value_and_grad(&compiled.program, &params).expect("a gradient");
+    let gradient = passes::simplify(&gradient);
+    let limits = Limits::default();
+
+    let mut kept = Kept::default();
+    let mut found = Vec::new();
+    let mut calls: Vec<Box<dyn FnMut() + '_>> = Vec::new();
+    let (value, time, mib) = first(|| (model.plain)(&Inputs(&inputs)));
+    let who = "plain value".to_string();
+    found.push(Figures { who, milliseconds: f64::INFINITY, first: time, mib, gradient: Vec::new(), value });
+    calls.push(Box::new(|| {
+        black_box((model.plain)(&Inputs(black_box(&inputs))));
+    }));
+    if let Some(by_hand) = model.by_hand {
+        let (gradient, time, mib) = first(|| by_hand(&Inputs(&inputs), &mut kept));
+        let who = "gradient by hand".to_string();
+        found.push(Figures { who, milliseconds: f64::INFINITY, first: time, mib, gradient, value });
+        let (inputs, kept) = (&inputs, &mut kept);
+        calls.push(Box::new(move || drop(black_box(by_hand(&Inputs(black_box(inputs)), kept)))));
+    }
+    for (name, engine) in ENGINES {
+        let code = Code::on(&engine(), &gradient);
+        let (outputs, time, mib) = first(|| code.run(&inputs, &limits).expect("a gradient"));
+        let (value, gradient) = (flat(&outputs[..1])[0], flat(&outputs[1..]));
+        let who = name.to_string();
+        found.push(Figures { who, milliseconds: f64::INFINITY, first: time, mib, gradient, value });
+        let (inputs, limits) = (&inputs, &limits);
+        calls.push(Box::new(move || drop(black_box(code.run(black_box(inputs), limits)))));
+    }
+    race(rounds, &mut calls, &mut found);
+    drop(calls);
+    if let Some(python) = python {
+        let named = compiled.arguments.iter().map(|argument| &*argument.name);
+        let named: Vec<(&str, &Datum<f64>)> = named.zip(&inputs).collect();
+        found.extend(peers::all(python, model.name, &named, &params));
+    }
+    let form = loops::lower(&gradient, &inputs, limits.trap_nonfinite).expect("a loop form");
+    (found, form.traffic().1)
+}
+
+/// Rounds in which all take their turn, for so long at most.
+fn race(rounds: usize, calls: &mut [Box<dyn FnMut() + '_>], found: &mut [Figures]) {
+    const MOST: Duration = Duration::from_secs(4);
+    let begin = Instant::now();
+    for round in 0..rounds {
+        if round >= 3 && begin.elapsed() > MOST {
+            break;
+        }
+        for (call, figures) in calls.iter_mut().zip(found.iter_mut()) {
+            let start = Instant::now();
+            call();
+            figures.milliseconds = figures.milliseconds.min(start.elapsed().as_secs_f64() * 1e3);
+        }
+    }
+}
+
+/// Whether values and gradients are those of our interpreter.
+fn note(figures: &Figures, ours: &Figures) -> String {
+    let value = distance(&[figures.value], &[ours.value]);
+    let gradient = match figures.gradient.len() {
+        0 => 0.0,
+        n if n == ours.gradient.len() => distance(&figures.gradient, &ours.gradient),
+        _ => f64::INFINITY,
+    };
+    if value <= AGREEMENT && gradient <= AGREEMENT {
+        return String::new();
+    }
+    format!("  DIFFERS: value by {value:.1e}, gradient by {gradient:.1e}")
+}
+
+/// Bytes and flops of the gradient, and how fast machine code moves them.
+fn moves(LoopTraffic { traffic, .. }: &LoopTraffic, lines: &[Figures]) -> String {
+    let mib = traffic.bytes() as f64 / (1 << 20) as f64;
+    let machine = lines.iter().find(|line| line.who == ENGINES[1].0).expect("machine code runs");
+    let speed = traffic.bytes() as f64 / machine.milliseconds / 1e6;
+    let intensity = traffic.intensity(1.0).unwrap_or(f64::INFINITY);
+    format!(
+        "the gradient moves {mib:.2} MiB, {intensity:.2} flops and functions per byte; {} moves {speed:.1} GB/s",
+        machine.who
+    )
+}
+
+/// The models asked for, or all, measured and printed as they come; whether all agree.
+pub fn report(quick: bool, wanted: &[String]) -> bool {
+    let unknown: Vec<&String> =
+        wanted.iter().filter(|name| MODELS.iter().all(|model| model.name != name.as_str())).collect();
+    if !unknown.is_empty() {
+        println!("no such models: {unknown:?}; there are {:?}", MODELS.map(|model| model.name));
+        return false;
+    }
+    let python = peers::python();
+    match &python {
+        Some(_) if quick => println!("Other systems are left out of quick runs."),
+        Some(python) => println!("Other systems by {}.", python.display()),
+        None => println!("No other systems: `benches/peers/setup` installs them."),
+    }
+    for (place, speed) in bandwidth::measured() {
+        println!("This machine moves {speed:.0} GB/s to and from {place}, by one core.");
+    }
+    println!("{:12} {:20} {:>10} {:>9} {:>10} {:>9}", "model", "by", "ms", "x plain", "first ms", "peak MiB");
+    let mut all_agree = true;
+    for model in MODELS.iter().filter(|model| wanted.is_empty() || wanted.iter().any(|w| w == model.name)) {
+        let rounds = if quick { 1 } else { 200 };
+        let (lines, moved) = measured(model, rounds, python.as_deref().filter(|_| !quick));
+        let plain = lines[0].milliseconds;
+        let ours = lines.iter().find(|line| line.who == ENGINES[0].0).expect("the interpreter runs");
+        let mut text = String::new();
+        for line in &lines {
+            let note = note(line, ours);
+            all_agree &= note.is_empty();
+            let Figures { who, milliseconds, first, mib, .. } = line;
+            let ratio = milliseconds / plain;
+            let _ = writeln!(
+                text,
+                "{:12} {who:20} {milliseconds:10.4} {ratio:9.2} {first:10.3} {mib:9.2}{note}",
+                model.name
+            );
+        }
+        print!("{text}");
+        println!("{:12} {}", "", moves(&moved, &lines));
+    }
+    all_agree
+}
