@@ -4,6 +4,7 @@ use super::{Gradient, Refusal, by_input_count};
 use crate::num::Num;
 use crate::problem::Problem;
 use crate::{functions, operators_with_constants};
+use ::palinode::num::Lanes;
 use ::palinode::prelude::{DualN, Tape, Var};
 
 macro_rules! own {
@@ -13,7 +14,7 @@ macro_rules! own {
 }
 
 macro_rules! num_for {
-    ([$($generics:tt)*] $t:ty, nary $nary:expr) => {
+    ([$($generics:tt)*] $t:ty, nary $nary:expr, |$x:ident, $y:ident| $larger:expr) => {
         impl<$($generics)*> Num for $t {
             const NARY: bool = $nary;
 
@@ -21,7 +22,7 @@ macro_rules! num_for {
             functions!(self, own: recip sin exp ln tanh sqrt relu);
             #[inline]
             fn cst(c: f64) -> Self {
-                Self::lift(c)
+                Self::from_f64(c)
             }
             #[inline]
             fn sub_from(self, c: f64) -> Self {
@@ -29,7 +30,8 @@ macro_rules! num_for {
             }
             #[inline]
             fn pick_max(self, other: Self) -> Self {
-                if other > self { other } else { self }
+                let ($x, $y) = (self, other);
+                $larger
             }
             #[inline]
             fn sum(terms: impl Iterator<Item = Self>) -> Self {
@@ -39,8 +41,10 @@ macro_rules! num_for {
     };
 }
 
-num_for!([] Var<f64>, nary true);
-num_for!([const N: usize] DualN<f64, N>, nary false);
+num_for!([] Var<f64>, nary true, |x, y| if y > x { y } else { x });
+num_for!([const N: usize] DualN<f64, N>, nary false, |x, y| if y > x { y } else { x });
+// A comparison would split lanes.
+num_for!([const N: usize] Var<Lanes<N>>, nary true, |x, y| x.max(y));
 
 /// Records and sweeps back in the memory of one tape.
 pub fn var<P: Problem>(p: &P) -> Result<Gradient<'_>, Refusal> {

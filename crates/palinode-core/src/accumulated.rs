@@ -120,7 +120,7 @@ impl<S: Scalar> Accumulated for Passive<S> {
 }
 
 /// On a tape: an operation on whole arrays.
-impl<S: Scalar<Bool = bool>> Accumulated for Var<S> {
+impl<S: Scalar> Accumulated for Var<S> {
     fn accumulated_sum(terms: &[Self], how: Accumulator) -> Self {
         Array::from_vars(terms).sum_with(how)
     }

@@ -47,6 +47,15 @@ impl<S: Scalar> Dual<S> {
     pub fn is_active(self) -> bool {
         !self.tangent.vanishes()
     }
+    /// The same of any sample: nothing is decided by it.
+    #[inline(always)]
+    fn moves(self) -> bool {
+        !self.tangent.vanishes_everywhere()
+    }
+    #[inline(always)]
+    fn resting(self) -> S::Bool {
+        self.tangent.vanishing()
+    }
     #[inline(always)]
     fn pick(condition: S::Bool, a: Self, b: Self) -> Self {
         Dual {
@@ -62,26 +71,26 @@ impl<S: Scalar> Dual<S> {
 impl<S: Scalar> Differentiable for Dual<S> {
     #[inline(always)]
     fn unary<R: Unary>(rule: R, x: Self) -> Self {
-        if !x.is_active() {
+        if !x.moves() {
             return Self::lift(rule.value(x.value));
         }
-        crate::decision::rounded_by(rule, x.glance());
+        crate::decision::rounded_by(rule, x);
         let (z, dz) = rule.value_and_dx(x.value);
-        Dual { value: z, tangent: x.tangent.strong_mul(dz) }
+        Dual { value: z, tangent: x.tangent.carried(dz) }
     }
 
     #[inline(always)]
     fn binary<R: Binary>(rule: R, x: Self, y: Self) -> Self {
         let z = rule.value(x.value, y.value);
-        if x.is_active() || y.is_active() {
-            crate::decision::rounded_by_two(rule, x.glance(), y.glance());
+        if x.moves() || y.moves() {
+            crate::decision::rounded_by_two(rule, x, y);
         }
         let mut tangent = S::zero();
-        if x.is_active() {
-            tangent = x.tangent.strong_mul(rule.dx(x.value, y.value, z));
+        if x.moves() {
+            tangent = x.tangent.carried(rule.dx(x.value, y.value, z));
         }
-        if y.is_active() {
-            tangent = tangent + y.tangent.strong_mul(rule.dy(x.value, y.value, z));
+        if y.moves() {
+            tangent = y.tangent.carried_onto(rule.dy(x.value, y.value, z), tangent);
         }
         Dual { value: z, tangent }
     }
@@ -90,14 +99,14 @@ impl<S: Scalar> Differentiable for Dual<S> {
     fn ternary<R: Ternary>(rule: R, x: Self, y: Self, w: Self) -> Self {
         let z = rule.value(x.value, y.value, w.value);
         let mut tangent = S::zero();
-        if x.is_active() {
-            tangent = x.tangent.strong_mul(rule.dx(x.value, y.value, w.value, z));
+        if x.moves() {
+            tangent = x.tangent.carried(rule.dx(x.value, y.value, w.value, z));
         }
-        if y.is_active() {
-            tangent = tangent + y.tangent.strong_mul(rule.dy(x.value, y.value, w.value, z));
+        if y.moves() {
+            tangent = y.tangent.carried_onto(rule.dy(x.value, y.value, w.value, z), tangent);
         }
-        if w.is_active() {
-            tangent = tangent + w.tangent.strong_mul(rule.dw(x.value, y.value, w.value, z));
+        if w.moves() {
+            tangent = w.tangent.carried_onto(rule.dw(x.value, y.value, w.value, z), tangent);
         }
         Dual { value: z, tangent }
     }

@@ -23,7 +23,7 @@ pub struct DualN<S, const N: usize> {
     /// The primal.
     pub value: S,
     /// The derivatives of the primal, one per direction; reads like an array.
-    pub tangents: Lanes<S, N>,
+    pub tangents: Tangents<S, N>,
 }
 
 /// An array of tangents that stands apart from the primal.
@@ -32,9 +32,9 @@ pub struct DualN<S, const N: usize> {
 /// register; the next primal then waits for all tangents, which made long chains 40 % slower.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[repr(align(16))]
-pub struct Lanes<S, const N: usize>(pub [S; N]);
+pub struct Tangents<S, const N: usize>(pub [S; N]);
 
-impl<S, const N: usize> core::ops::Deref for Lanes<S, N> {
+impl<S, const N: usize> core::ops::Deref for Tangents<S, N> {
     type Target = [S; N];
     #[inline(always)]
     fn deref(&self) -> &[S; N] {
@@ -42,14 +42,14 @@ impl<S, const N: usize> core::ops::Deref for Lanes<S, N> {
     }
 }
 
-impl<S, const N: usize> core::ops::DerefMut for Lanes<S, N> {
+impl<S, const N: usize> core::ops::DerefMut for Tangents<S, N> {
     #[inline(always)]
     fn deref_mut(&mut self) -> &mut [S; N] {
         &mut self.0
     }
 }
 
-impl<S, const N: usize> IntoIterator for Lanes<S, N> {
+impl<S, const N: usize> IntoIterator for Tangents<S, N> {
     type Item = S;
     type IntoIter = core::array::IntoIter<S, N>;
     fn into_iter(self) -> Self::IntoIter {
@@ -57,7 +57,7 @@ impl<S, const N: usize> IntoIterator for Lanes<S, N> {
     }
 }
 
-impl<S: PartialEq, const N: usize> PartialEq<[S; N]> for Lanes<S, N> {
+impl<S: PartialEq, const N: usize> PartialEq<[S; N]> for Tangents<S, N> {
     fn eq(&self, other: &[S; N]) -> bool {
         self.0 == *other
     }
@@ -67,12 +67,12 @@ impl<S: Scalar, const N: usize> DualN<S, N> {
     /// A number with its tangents.
     #[inline(always)]
     pub fn new(value: S, tangents: [S; N]) -> Self {
-        DualN { value, tangents: Lanes(tangents) }
+        DualN { value, tangents: Tangents(tangents) }
     }
     /// A constant of this level: its tangents are zero.
     #[inline(always)]
     pub fn lift(value: S) -> Self {
-        DualN { value, tangents: Lanes([S::zero(); N]) }
+        DualN { value, tangents: Tangents([S::zero(); N]) }
     }
     /// `N` independent variables: number `i` moves in direction `i`.
     pub fn variables(values: [S; N]) -> [Self; N] {
@@ -92,11 +92,21 @@ impl<S: Scalar, const N: usize> DualN<S, N> {
     pub fn is_active(self) -> bool {
         self.tangents.iter().any(|t| !t.vanishes())
     }
+    /// The same of any sample: nothing is decided by it.
+    #[inline(always)]
+    fn moves(self) -> bool {
+        self.tangents.iter().any(|t| !t.vanishes_everywhere())
+    }
+    #[inline(always)]
+    fn resting(self) -> S::Bool {
+        let none = S::zero().equal(S::zero());
+        self.tangents.iter().fold(none, |rest, tangent| rest & tangent.vanishing())
+    }
     #[inline(always)]
     fn pick(condition: S::Bool, a: Self, b: Self) -> Self {
         DualN {
             value: S::select(condition, a.value, b.value),
-            tangents: Lanes(core::array::from_fn(|i| S::select(condition, a.tangents[i], b.tangents[i]))),
+            tangents: Tangents(core::array::from_fn(|i| S::select(condition, a.tangents[i], b.tangents[i]))),
         }
     }
     fn show(&self, f: &mut Formatter<'_>, show: Show<S>) -> fmt::Result {
@@ -107,21 +117,21 @@ impl<S: Scalar, const N: usize> DualN<S, N> {
 impl<S: Scalar, const N: usize> Differentiable for DualN<S, N> {
     #[inline(always)]
     fn unary<R: Unary>(rule: R, x: Self) -> Self {
-        if x.is_active() {
-            crate::decision::rounded_by(rule, x.glance());
+        if x.moves() {
+            crate::decision::rounded_by(rule, x);
         }
         let (z, dz) = rule.value_and_dx(x.value);
-        DualN { value: z, tangents: Lanes(S::strong_scale(dz, x.tangents.0)) }
+        DualN { value: z, tangents: Tangents(S::strong_scale(dz, x.tangents.0)) }
     }
 
     #[inline(always)]
     fn binary<R: Binary>(rule: R, x: Self, y: Self) -> Self {
         let z = rule.value(x.value, y.value);
-        if x.is_active() || y.is_active() {
-            crate::decision::rounded_by_two(rule, x.glance(), y.glance());
+        if x.moves() || y.moves() {
+            crate::decision::rounded_by_two(rule, x, y);
         }
         let (dx, dy) = (rule.dx(x.value, y.value, z), rule.dy(x.value, y.value, z));
-        DualN { value: z, tangents: Lanes(S::strong_combine(dx, x.tangents.0, dy, y.tangents.0)) }
+        DualN { value: z, tangents: Tangents(S::strong_combine(dx, x.tangents.0, dy, y.tangents.0)) }
     }
 
     /// The row of the table; only that a product's partials are its factors is used to test them both at
@@ -132,7 +142,7 @@ impl<S: Scalar, const N: usize> Differentiable for DualN<S, N> {
         let (dx, dy) = (Multiply {}.dx(x.value, y.value, z), Multiply {}.dy(x.value, y.value, z));
         DualN {
             value: z,
-            tangents: Lanes(S::strong_combine_of_product(z, dx, x.tangents.0, dy, y.tangents.0)),
+            tangents: Tangents(S::strong_combine_of_product(z, dx, x.tangents.0, dy, y.tangents.0)),
         }
     }
 
@@ -143,7 +153,7 @@ impl<S: Scalar, const N: usize> Differentiable for DualN<S, N> {
         let dy = rule.dy(x.value, y.value, w.value, z);
         let dw = rule.dw(x.value, y.value, w.value, z);
         let first = S::strong_combine(dx, x.tangents.0, dy, y.tangents.0);
-        DualN { value: z, tangents: Lanes(S::strong_combine(S::one(), first, dw, w.tangents.0)) }
+        DualN { value: z, tangents: Tangents(S::strong_combine(S::one(), first, dw, w.tangents.0)) }
     }
 }
 

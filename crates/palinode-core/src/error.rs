@@ -394,6 +394,15 @@ pub enum Error {
         /// What happened and what to do, the code first.
         text: String,
     },
+    /// A driver was given numbers of several samples that do not decide alike.
+    #[error(
+        "PAL0127: lane {lane} decides differently from others, or is to be looked at by itself, and the driver \
+         cannot split lanes; run the samples with `in_lanes`"
+    )]
+    LanesApart {
+        /// The first lane that does.
+        lane: usize,
+    },
     /// An iterative decomposition did not converge.
     #[error("PAL0113: {what} did not converge; check the matrix for NaN or extreme scales")]
     NoConvergence {
@@ -430,6 +439,7 @@ impl Error {
             Error::NoPrincipalRoot { .. } => "PAL0124",
             Error::NotSymmetric { .. } => "PAL0125",
             Error::HalfTurn { .. } | Error::NotARotation { .. } => "PAL0126",
+            Error::LanesApart { .. } => "PAL0127",
             Error::Overwritten { .. } => "PAL0115",
             Error::OfPoint { .. } | Error::OfPointAlone { .. } | Error::UndefinedAtPoint { .. } => "PAL0119",
             Error::Confused { .. } => "PAL0120",

@@ -3,12 +3,21 @@
 
 use crate::decision::note_undefined;
 use crate::error::Error;
-use palinode_num::Scalar;
+use palinode_num::{Scalar, lanes};
 
 /// The primal, if it is infinite or NaN; symbols pass. Nothing but an error depends on it, so it is no look
 /// at the number.
 fn non_finite<S: Scalar>(x: S) -> Option<f64> {
-    x.glance().filter(|value| !value.is_finite())
+    let of_lane = |lane: usize| x.glance_at(lane).filter(|value| !value.is_finite());
+    if const { S::LANES > 1 } && (0..S::LANES).all(|lane| of_lane(lane).is_none()) {
+        return None;
+    }
+    if const { S::LANES > 1 } && lanes::is_grouped() {
+        // An error of one sample is none of the others.
+        lanes::leave_if(|lane| of_lane(lane).is_some());
+        return None;
+    }
+    (0..S::LANES).find_map(of_lane)
 }
 
 /// An error that names the first input which is not finite.

@@ -79,6 +79,16 @@ impl<S: Scalar, const K: usize> Jet<S, K> {
     pub fn is_active(self) -> bool {
         self.higher.iter().any(|c| !c.vanishes())
     }
+    /// The same of any sample: nothing is decided by it.
+    #[inline(always)]
+    fn moves(self) -> bool {
+        self.higher.iter().any(|c| !c.vanishes_everywhere())
+    }
+    #[inline(always)]
+    fn resting(self) -> S::Bool {
+        let none = S::zero().equal(S::zero());
+        self.higher.iter().fold(none, |rest, c| rest & c.vanishing())
+    }
     #[inline(always)]
     fn pick(condition: S::Bool, a: Self, b: Self) -> Self {
         Jet {
@@ -104,11 +114,10 @@ impl<S: Scalar, const K: usize> Jet<S, K> {
     fn contribution(x: &Self, p: &Self, k: usize) -> S {
         (1..=k).fold(S::zero(), |sum, j| {
             let slope = x.coefficient(j);
-            if slope.vanishes() {
-                sum
-            } else {
-                sum + S::from_int(j as i32) * slope.strong_mul(p.coefficient(k - j))
-            }
+            slope.where_it_vanishes(
+                || sum,
+                || sum + S::from_int(j as i32) * slope.strong_mul(p.coefficient(k - j)),
+            )
         })
     }
 }
@@ -130,7 +139,7 @@ impl<'a, S: Scalar, const K: usize> Argument<'a, S, K> {
         compute: &'a dyn Fn(usize, Jet<S, K>) -> Jet<S, K>,
     ) -> Option<Self> {
         let partial = || compute(order.saturating_sub(1), Jet::lift(S::zero()));
-        x.is_active().then(|| Argument { x, partial: (!uses_z).then(partial), compute })
+        x.moves().then(|| Argument { x, partial: (!uses_z).then(partial), compute })
     }
 }
 
@@ -155,16 +164,16 @@ fn compose<S: Scalar, const K: usize, const N: usize>(
 
 impl<S: Scalar, const K: usize> Differentiable for Jet<S, K> {
     fn unary<R: Unary>(rule: R, x: Self) -> Self {
-        if x.is_active() {
-            crate::decision::rounded_by(rule, x.glance());
+        if x.moves() {
+            crate::decision::rounded_by(rule, x);
         }
         let dx = |k: usize, z: Self| rule.dx(x.up_to(k), z);
         compose(rule.value(x.value), x.known, [Argument::new(&x, R::DX_USES_Z, x.known, &dx)])
     }
 
     fn binary<R: Binary>(rule: R, x: Self, y: Self) -> Self {
-        if x.is_active() || y.is_active() {
-            crate::decision::rounded_by_two(rule, x.glance(), y.glance());
+        if x.moves() || y.moves() {
+            crate::decision::rounded_by_two(rule, x, y);
         }
         let order = x.known.min(y.known);
         let dx = |k: usize, z: Self| rule.dx(x.up_to(k), y.up_to(k), z);
@@ -203,7 +212,7 @@ impl<S: Scalar, const K: usize> Differentiable for Jet<S, K> {
             let rest = (1..=k).fold(x.coefficient(k), |sum, j| {
                 (-y.coefficient(j)).strong_add_to(z.coefficient(k - j), sum)
             });
-            z.higher[k - 1] = if rest.vanishes() { rest } else { rest / y.value };
+            z.higher[k - 1] = rest.where_it_vanishes(|| rest, || rest / y.value);
         }
         z
     }

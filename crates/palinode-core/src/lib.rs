@@ -54,11 +54,11 @@ pub use check::check_gradient;
 #[doc(hidden)]
 pub use confusion::Seeded;
 pub use drivers::{
-    InputGroups, Looked, MOST_GROUPS, Sparse, derivatives, grad, hessian, hvp, jacobian, jvp, sparse_hessian,
-    sparse_jacobian, value_and_grad, vjp,
+    InputGroups, Looked, MOST_GROUPS, PerLane, Samples, Sparse, derivatives, grad, hessian, hvp, in_lanes,
+    jacobian, jvp, sparse_hessian, sparse_jacobian, value_and_grad, value_and_grad_batch, vjp,
 };
 pub use dual::Dual;
-pub use dual_n::{DualN, Lanes};
+pub use dual_n::{DualN, Tangents};
 pub use ecosystem::FormatLimits;
 pub use error::Error;
 pub use into_budget::IntoBudget;

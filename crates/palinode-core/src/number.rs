@@ -1,12 +1,12 @@
 //! What every derivative number has in common, written once: operators, functions, literals, comparisons.
 //!
 //! Input: a type that implements [`Differentiable`](crate::rules::Differentiable) and a few inherent methods
-//! (`lift`, `primal`, `is_active`, `pick`, `show`; `check_use`, `note_asked`; `carries_derivative`: whether
-//! leaving its derivative out could change one, which may say yes without need; `MAY_REST`: whether a number
-//! that depends on an input can look like a constant; the last four come with `forward_number!`), and the
-//! `Scalar` methods that it does better than the default. Output: `Scalar`, `Real`, the operators with
-//! numbers, references and `f64` on either side, sums and products of iterators, text, and every function of
-//! the rule table as an inherent method.
+//! (`lift`, `primal`, `is_active`, `resting`: the same lane by lane, the other way round; `pick`, `show`;
+//! `check_use`, `note_asked`; `carries_derivative`: whether leaving its derivative out could change one,
+//! which may say yes without need; `MAY_REST`: whether a number that depends on an input can look like a
+//! constant; the last four come with `forward_number!`), and the `Scalar` methods that it does better than
+//! the default. Output: `Scalar`, `Real`, the operators with numbers, references and `f64` on either side,
+//! sums and products of iterators, text, and every function of the rule table as an inherent method.
 //!
 //! Invariant: there is no derivative formula in this file; each function is the table row of its name.
 
@@ -68,7 +68,7 @@ pub(crate) trait Accumulated: Copy {
 /// How two numbers compare, without the hook for decisions.
 pub(crate) fn ordering<N: Scalar>(a: N, b: N) -> Option<core::cmp::Ordering> {
     use core::cmp::Ordering;
-    let holds = |condition: N::Bool| condition.known() == Some(true);
+    let holds = |condition: N::Bool| condition.decided() == Some(true);
     if holds(a.less(b)) {
         Some(Ordering::Less)
     } else if holds(b.less(a)) {
@@ -82,8 +82,13 @@ pub(crate) fn ordering<N: Scalar>(a: N, b: N) -> Option<core::cmp::Ordering> {
 /// compare with.
 #[cold]
 pub(crate) fn ordering_beyond<N: Scalar>(a: N, b: f64) -> Option<core::cmp::Ordering> {
+    if const { N::LANES > 1 } {
+        let b = N::from_f64(b);
+        crate::decision::compared(a, b, || [true, false]);
+        return ordering(a, b);
+    }
     if !a.carries_nothing() {
-        crate::decision::compared(a.glance(), Some(b), || [true, false]);
+        crate::decision::compared_with(a, b, || [true, false]);
     }
     crate::decision::uncounted(|| a.peek())?.partial_cmp(&b)
 }
@@ -112,10 +117,10 @@ macro_rules! derivative_number {
                 if self.is_active() || other.is_active() {
                     // Counted here, once: the inner levels compare without the hook.
                     let active = || [self.is_active(), other.is_active()];
-                    crate::decision::equated(self.glance(), other.glance(), active);
+                    crate::decision::equated(*self, *other, active);
                     return crate::number::ordering(*self, *other) == Some(core::cmp::Ordering::Equal);
                 }
-                crate::decision::equated_at_rest(Self::MAY_REST, || (self.glance(), other.glance()));
+                crate::decision::equated_at_rest(Self::MAY_REST, *self, *other);
                 self.primal() == other.primal()
             }
         }
@@ -129,10 +134,10 @@ macro_rules! derivative_number {
                 self.check_use(*other);
                 if self.is_active() || other.is_active() {
                     let active = || [self.is_active(), other.is_active()];
-                    crate::decision::compared(self.glance(), other.glance(), active);
+                    crate::decision::compared(*self, *other, active);
                     return crate::number::ordering(*self, *other);
                 }
-                crate::decision::compared_at_rest(Self::MAY_REST, || (self.glance(), other.glance()));
+                crate::decision::compared_at_rest(Self::MAY_REST, *self, *other);
                 self.primal().partial_cmp(&other.primal())
             }
         }
@@ -234,7 +239,7 @@ macro_rules! derivative_number {
                 if !self.carries_nothing() {
                     crate::decision::converted_to(self.glance().unwrap_or(0.0));
                 }
-                crate::decision::made_plain(self.glance(), || self.may_matter());
+                crate::decision::made_plain(self, || self.may_matter());
                 // Not by a glance: the number inside may be one that guards what is done with it.
                 crate::decision::uncounted(|| self.primal().peek()).unwrap_or(f64::NAN)
             }
@@ -252,7 +257,7 @@ macro_rules! derivative_number {
                 self.check_use(*self);
                 let ties = crate::number::ordering(*self, Self::lift(of)) == Some(core::cmp::Ordering::Equal);
                 let answer = ties && ((vanishes() && !self.carries_derivative()) || crate::decision::admits());
-                crate::decision::is_same(self.glance(), of.glance(), answer)
+                crate::decision::is_same(*self, Self::lift(of), answer)
             }
             /// Whether a derivative may depend on what is decided by this number.
             #[inline]
@@ -262,18 +267,27 @@ macro_rules! derivative_number {
             /// What kind of number the primal is; the hook learns whether that may exist only at this point.
             #[inline]
             pub(crate) fn kind_of<R>(self, kind: impl FnOnce(f64) -> R) -> Option<R> {
-                crate::decision::classified(self.glance(), || self.may_matter());
+                crate::decision::classified(self, || self.may_matter());
                 self.peek().map(kind)
+            }
+            /// Whether the primal is of this kind.
+            #[inline]
+            pub(crate) fn is_of_kind(self, kind: impl Fn(f64) -> bool) -> bool {
+                if const { Self::LANES == 1 } {
+                    return self.kind_of(kind) == Some(true);
+                }
+                crate::decision::classified(self, || self.may_matter());
+                self.is_so(kind)
             }
             /// Whether the primal is NaN.
             #[inline]
             pub fn is_nan(self) -> bool {
-                self.kind_of(f64::is_nan) == Some(true)
+                self.is_of_kind(f64::is_nan)
             }
             /// Whether the primal is neither infinite nor NaN.
             #[inline]
             pub fn is_finite(self) -> bool {
-                self.kind_of(f64::is_finite) == Some(true)
+                self.is_of_kind(f64::is_finite)
             }
             /// Sine and cosine of the same angle.
             #[inline]
@@ -306,7 +320,7 @@ macro_rules! derivative_number {
 
         impl<$($generics)*> palinode_num::Real for $Number
         where
-            S: Scalar<Bool = bool> + PartialOrd + core::fmt::Display,
+            S: Scalar + PartialOrd + core::fmt::Display,
         {
             #[inline]
             fn to_f64(self) -> f64 {
@@ -364,6 +378,7 @@ macro_rules! derivative_number {
         impl<$($generics)*> Scalar for $Number {
             type Bool = <S as Scalar>::Bool;
             const DEPTH: u32 = <S as Scalar>::DEPTH + 1;
+            const LANES: usize = <S as Scalar>::LANES;
             #[inline(always)]
             fn from_int(n: i32) -> Self {
                 Self::lift(S::from_int(n))
@@ -386,6 +401,18 @@ macro_rules! derivative_number {
             #[inline(always)]
             fn glance(self) -> Option<f64> {
                 self.primal().glance()
+            }
+            #[inline(always)]
+            fn glance_at(self, lane: usize) -> Option<f64> {
+                self.primal().glance_at(lane)
+            }
+            #[inline(always)]
+            fn is_so(self, test: impl Fn(f64) -> bool) -> bool {
+                self.primal().is_so(test)
+            }
+            #[inline(always)]
+            fn vanishing(self) -> Self::Bool {
+                self.resting() & self.primal().vanishing()
             }
             #[inline(always)]
             fn carries_nothing(self) -> bool {
@@ -430,6 +457,10 @@ macro_rules! derivative_number {
             }
             #[inline(always)]
             fn strong_mul(self, other: Self) -> Self {
+                if const { Self::LANES > 1 } {
+                    let product = || crate::number::binary(crate::rules::StrongMul {}, self, other);
+                    return Self::branch(self.vanishing() | other.vanishing(), Self::zero, product);
+                }
                 if self.vanishes() || other.vanishes() {
                     Self::lift(S::zero())
                 } else {

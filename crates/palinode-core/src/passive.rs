@@ -49,6 +49,10 @@ impl<S: Scalar> Passive<S> {
     pub fn is_active(self) -> bool {
         true
     }
+    #[inline(always)]
+    fn resting(self) -> S::Bool {
+        S::zero().less(S::zero())
+    }
     /// It is active or a constant.
     const MAY_REST: bool = false;
     #[inline(always)]
@@ -72,13 +76,13 @@ impl<S: Scalar> Passive<S> {
 impl<S: Scalar> Differentiable for Passive<S> {
     #[inline(always)]
     fn unary<R: Unary>(rule: R, x: Self) -> Self {
-        crate::decision::rounded_by(rule, x.glance());
+        crate::decision::rounded_by(rule, x);
         Passive(rule.value(x.0))
     }
 
     #[inline(always)]
     fn binary<R: Binary>(rule: R, x: Self, y: Self) -> Self {
-        crate::decision::rounded_by_two(rule, x.glance(), y.glance());
+        crate::decision::rounded_by_two(rule, x, y);
         Passive(rule.value(x.0, y.0))
     }
 

@@ -24,7 +24,9 @@ macro_rules! operators_with_f64 {
                 use $crate::scalar::Scalar;
                 match other.is_finite() {
                     true => self.partial_cmp(&<Self as Scalar>::from_f64(*other)),
-                    false => self.glance()?.partial_cmp(other),
+                    // Posits have no such number to compare with.
+                    false if <Self as Scalar>::LANES == 1 => self.glance()?.partial_cmp(other),
+                    false => self.partial_cmp(&<Self as Scalar>::from_f64(*other)),
                 }
             }
         }

@@ -18,6 +18,12 @@ use core::ops::{
 pub trait Logic: Copy + BitAnd<Output = Self> + BitOr<Output = Self> + Not<Output = Self> {
     /// The truth value, if it is already known.
     fn known(self) -> Option<bool>;
+    /// The truth value where there can be only one: of lanes that answer differently, some leave their group
+    /// (see [`Lanes`](crate::Lanes)).
+    #[inline(always)]
+    fn decided(self) -> Option<bool> {
+        self.known()
+    }
 }
 
 impl Logic for bool {
@@ -91,6 +97,9 @@ pub trait Scalar:
     /// Whether it is a float of the machine, so that loops over slices are worth vector instructions.
     #[doc(hidden)]
     const IS_FLOAT: bool = false;
+    /// How many samples it is a number of; see [`Lanes`](crate::Lanes).
+    #[doc(hidden)]
+    const LANES: usize = 1;
 
     /// The integer `n`; rounded if the type cannot hold it.
     fn from_int(n: i32) -> Self;
@@ -107,6 +116,19 @@ pub trait Scalar:
     /// The same where nothing is decided by it: for margins that the rules keep themselves.
     #[doc(hidden)]
     fn glance(self) -> Option<f64>;
+    /// The same of one lane.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn glance_at(self, lane: usize) -> Option<f64> {
+        debug_assert_eq!(lane, 0);
+        self.glance()
+    }
+    /// Whether this holds for the primal; lanes for which it does not hold as for most leave their group.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn is_so(self, test: impl Fn(f64) -> bool) -> bool {
+        self.glance().is_some_and(test)
+    }
 
     /// Zero.
     #[inline(always)]
@@ -151,7 +173,43 @@ pub trait Scalar:
     /// A zero that still depends on something does not vanish.
     #[inline(always)]
     fn vanishes(self) -> bool {
-        self.equal(Self::zero()).known() == Some(true)
+        self.equal(Self::zero()).decided() == Some(true)
+    }
+    /// [`vanishes`](Self::vanishes), lane by lane.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn vanishing(self) -> Self::Bool {
+        self.equal(Self::zero())
+    }
+    /// Whether it vanishes in all lanes: a short cut that decides nothing.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn vanishes_everywhere(self) -> bool {
+        if const { Self::LANES == 1 } { self.vanishes() } else { self.vanishing().known() == Some(true) }
+    }
+    /// `if_so` where it vanishes, else `if_not`, lane by lane.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn where_it_vanishes(self, if_so: impl FnOnce() -> Self, if_not: impl FnOnce() -> Self) -> Self {
+        if const { Self::LANES > 1 } {
+            Self::branch(self.vanishing(), if_so, if_not)
+        } else if self.vanishes() {
+            if_so()
+        } else {
+            if_not()
+        }
+    }
+    /// A tangent through a rule with this partial: zero if it vanishes, else their strong product.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn carried(self, partial: Self) -> Self {
+        self.where_it_vanishes(Self::zero, || self.strong_mul(partial))
+    }
+    /// `sum`, with what a tangent contributes to it through a rule with this partial: nothing if it vanishes.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn carried_onto(self, partial: Self, sum: Self) -> Self {
+        self.where_it_vanishes(|| sum, || sum + self.strong_mul(partial))
     }
 
     /// Whether it carries no derivative at any level.
@@ -486,7 +544,7 @@ pub trait Scalar:
 /// `f32` is a [`Scalar`] but not a `Real`, because Rust does not let us add `f32 + f64`; generic code runs
 /// in single precision on `Var<f32>` and `Dual<f32>`.
 pub trait Real:
-    Scalar<Bool = bool>
+    Scalar
     + Display
     + PartialEq
     + PartialOrd

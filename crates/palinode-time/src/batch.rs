@@ -127,7 +127,7 @@ impl Batch {
     /// # Errors
     /// Those of [`palinode_core::value_and_grad`], with the number of the sample (PAL0606); a sum that
     /// overflows (PAL0608; in posits none does).
-    pub fn value_and_grad<S: Summand<Bool = bool>>(
+    pub fn value_and_grad<S: Summand>(
         &self,
         parameters: &[S],
         loss: impl Fn(&[Var<S>], usize) -> Var<S> + Sync,

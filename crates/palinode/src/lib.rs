@@ -91,14 +91,15 @@ pub mod num {
 /// From a closure and a point to a derivative.
 pub mod drivers {
     pub use palinode_core::{
-        InputGroups, Looked, MOST_GROUPS, Sparse, check_gradient, derivatives, grad, hessian, hvp, jacobian,
-        jvp, sparse_hessian, sparse_jacobian, value_and_grad, vjp,
+        InputGroups, Looked, MOST_GROUPS, PerLane, Samples, Sparse, check_gradient, derivatives, grad,
+        hessian, hvp, in_lanes, jacobian, jvp, sparse_hessian, sparse_jacobian, value_and_grad,
+        value_and_grad_batch, vjp,
     };
 }
 
 /// Numbers that carry their derivatives along: one direction, many, many orders, none.
 pub mod forward {
-    pub use palinode_core::{Dual, DualN, Jet, Lanes, Operand, Passive};
+    pub use palinode_core::{Dual, DualN, Jet, Operand, Passive, Tangents};
 }
 
 /// The dynamic tape: recordings, their sweeps, tables and compressed forms; operations with rules of their

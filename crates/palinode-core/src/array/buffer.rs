@@ -70,7 +70,7 @@ pub(super) struct Write {
     pub(super) at: &'static Location<'static>,
 }
 
-impl<S: Scalar<Bool = bool>> Buffer<S> {
+impl<S: Scalar> Buffer<S> {
     pub(super) fn new(values: Vec<S>) -> Self {
         Buffer {
             stamp: Cell::new(Stamp::NONE),

@@ -38,7 +38,7 @@ positions! {
     [const N: usize] [usize; N] => |at| &at;
 }
 
-impl<S: Scalar<Bool = bool>> Array<S> {
+impl<S: Scalar> Array<S> {
     #[track_caller]
     #[inline]
     fn cell(&self, position: impl Position) -> usize {
@@ -295,7 +295,7 @@ impl<S: Scalar<Bool = bool>> Array<S> {
     }
 }
 
-impl<'a, S: Scalar<Bool = bool>> ArrayOperand<'a, S> {
+impl<'a, S: Scalar> ArrayOperand<'a, S> {
     /// Its cells or its node, laid over a shape; none if it is constant.
     pub(super) fn region(&self, shape: &[usize]) -> Option<Region> {
         match self {

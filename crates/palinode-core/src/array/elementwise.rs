@@ -35,7 +35,7 @@ pub enum ArrayOperand<'a, S> {
     Number(Var<S>),
 }
 
-impl<S: Scalar<Bool = bool>> core::fmt::Debug for ArrayOperand<'_, S> {
+impl<S: Scalar> core::fmt::Debug for ArrayOperand<'_, S> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match self {
             ArrayOperand::Array(array) => array.fmt(f),
@@ -56,13 +56,13 @@ impl<S> From<Var<S>> for ArrayOperand<'_, S> {
     }
 }
 
-impl<S: Scalar<Bool = bool>> From<f64> for ArrayOperand<'_, S> {
+impl<S: Scalar> From<f64> for ArrayOperand<'_, S> {
     fn from(x: f64) -> Self {
         ArrayOperand::Number(Var::lift(S::from_f64(x)))
     }
 }
 
-impl<S: Scalar<Bool = bool>> ArrayOperand<'_, S> {
+impl<S: Scalar> ArrayOperand<'_, S> {
     #[track_caller]
     pub(super) fn check_shape(&self, what: &str, shape: &[usize]) {
         if let ArrayOperand::Array(array) = self {
@@ -97,10 +97,7 @@ impl<S: Scalar<Bool = bool>> ArrayOperand<'_, S> {
 }
 
 /// Calls `f` with a reader per operand.
-fn with_readers<S: Scalar<Bool = bool>, R>(
-    operands: &[ArrayOperand<'_, S>],
-    f: impl FnOnce(&[Reader<'_, S>]) -> R,
-) -> R {
+fn with_readers<S: Scalar, R>(operands: &[ArrayOperand<'_, S>], f: impl FnOnce(&[Reader<'_, S>]) -> R) -> R {
     let lent: Vec<_> = operands
         .iter()
         .map(|operand| match operand {
@@ -127,7 +124,7 @@ struct Plan<S> {
 
 /// Works out the partials of an operation on these operands. The first operand's region may be left out,
 /// where its partial is one and its cotangents stay where they are.
-fn plan<S: Scalar<Bool = bool>>(
+fn plan<S: Scalar>(
     formula: &Arc<dyn Formula<S>>,
     operands: &[ArrayOperand<'_, S>],
     result: Option<&[S]>,
@@ -186,7 +183,7 @@ fn plan<S: Scalar<Bool = bool>>(
 }
 
 #[track_caller]
-fn joined<S: Scalar<Bool = bool>>(name: &str, shape: &[usize], operands: &[ArrayOperand<'_, S>]) -> Stamp {
+fn joined<S: Scalar>(name: &str, shape: &[usize], operands: &[ArrayOperand<'_, S>]) -> Stamp {
     let stamp = operands.iter().fold(Stamp::NONE, |stamp, operand| stamp.join(operand.stamp()));
     stamp.check();
     operands.iter().for_each(|operand| operand.check_shape(name, shape));
@@ -195,7 +192,7 @@ fn joined<S: Scalar<Bool = bool>>(name: &str, shape: &[usize], operands: &[Array
 
 /// The rule on these operands, in new memory. At least one operand is an array.
 #[track_caller]
-fn apply<S: Scalar<Bool = bool>>(
+fn apply<S: Scalar>(
     formula: Arc<dyn Formula<S>>,
     shape: &[usize],
     operands: &[ArrayOperand<'_, S>],
@@ -221,10 +218,7 @@ fn apply<S: Scalar<Bool = bool>>(
     result
 }
 
-fn recipe<S: Scalar<Bool = bool>>(
-    formula: &Arc<dyn Formula<S>>,
-    operands: &[ArrayOperand<'_, S>],
-) -> Recipe<S> {
+fn recipe<S: Scalar>(formula: &Arc<dyn Formula<S>>, operands: &[ArrayOperand<'_, S>]) -> Recipe<S> {
     let ingredient = |operand: &ArrayOperand<'_, S>| match operand {
         ArrayOperand::Number(x) => Ingredient::Number(x.primal()),
         ArrayOperand::Array(array) => {
@@ -236,7 +230,7 @@ fn recipe<S: Scalar<Bool = bool>>(
 
 /// The rule on the target and these operands, written over the target.
 #[track_caller]
-fn apply_in_place<S: Scalar<Bool = bool>>(
+fn apply_in_place<S: Scalar>(
     formula: Arc<dyn Formula<S>>,
     target: &mut Array<S>,
     others: &[ArrayOperand<'_, S>],
@@ -292,13 +286,13 @@ fn apply_in_place<S: Scalar<Bool = bool>>(
 }
 
 /// What the partials by the active operands look at.
-fn looks_at<S: Scalar<Bool = bool>>(formula: &Arc<dyn Formula<S>>, operands: &[ArrayOperand<'_, S>]) -> u8 {
+fn looks_at<S: Scalar>(formula: &Arc<dyn Formula<S>>, operands: &[ArrayOperand<'_, S>]) -> u8 {
     let active = operands.iter().enumerate().filter(|(_, operand)| operand.is_active());
     active.fold(0, |mask, (k, _)| mask | formula.partial_of(k).mask())
 }
 
 /// The operands that partials look at.
-fn keep<S: Scalar<Bool = bool>>(operands: &[ArrayOperand<'_, S>], keeps: u8, need: Need) -> Vec<Residual<S>> {
+fn keep<S: Scalar>(operands: &[ArrayOperand<'_, S>], keeps: u8, need: Need) -> Vec<Residual<S>> {
     let mut kept = Vec::with_capacity(operands.len() + 1);
     kept.extend(operands.iter().enumerate().map(|(k, operand)| match keeps & 1 << k {
         0 => Residual::Absent,
@@ -308,7 +302,7 @@ fn keep<S: Scalar<Bool = bool>>(operands: &[ArrayOperand<'_, S>], keeps: u8, nee
 }
 
 /// Writes new values, and keeps them if they are needed.
-fn overwrite<S: Scalar<Bool = bool>>(
+fn overwrite<S: Scalar>(
     target: &Array<S>,
     values: Vec<S>,
     needed: bool,
@@ -325,7 +319,7 @@ fn overwrite<S: Scalar<Bool = bool>>(
 }
 
 /// Computes in the target's own memory where that is allowed, else in new memory.
-fn update<S: Scalar<Bool = bool>>(
+fn update<S: Scalar>(
     formula: &dyn Formula<S>,
     target: &Array<S>,
     operands: &[ArrayOperand<'_, S>],
@@ -346,7 +340,7 @@ fn update<S: Scalar<Bool = bool>>(
     target.replace(values, write);
 }
 
-impl<S: Scalar<Bool = bool>> Array<S> {
+impl<S: Scalar> Array<S> {
     /// A rule of one argument on every element.
     ///
     /// ```

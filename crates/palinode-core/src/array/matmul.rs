@@ -9,7 +9,7 @@ use crate::tape::with_recorder;
 use core::panic::Location;
 use palinode_num::{Accumulator, Scalar};
 
-impl<S: Scalar<Bool = bool>> Array<S> {
+impl<S: Scalar> Array<S> {
     /// The product of two matrices, or of a matrix and a vector on either side.
     ///
     /// ```

@@ -79,7 +79,7 @@ pub struct Array<S> {
     view: View,
 }
 
-impl<S: Scalar<Bool = bool>> Array<S> {
+impl<S: Scalar> Array<S> {
     /// The numbers of a list, on the tape that they are on; constants if none of them is active.
     #[track_caller]
     pub fn from_vars(vars: &[Var<S>]) -> Array<S> {
@@ -304,7 +304,7 @@ fn count_saved<S: Scalar>(stamp: Stamp, elements: usize) {
     with_recorder(stamp, |recorder: &mut Recorder<S>| recorder.arrays.counts.saved += elements);
 }
 
-impl<S: Scalar<Bool = bool>> Clone for Array<S> {
+impl<S: Scalar> Clone for Array<S> {
     /// A copy. Of a whole array it costs nothing until one of the two is written to; of a part, its elements.
     #[track_caller]
     fn clone(&self) -> Array<S> {
@@ -316,7 +316,7 @@ impl<S: Scalar<Bool = bool>> Clone for Array<S> {
     }
 }
 
-impl<S: Scalar<Bool = bool>> core::fmt::Debug for Array<S> {
+impl<S: Scalar> core::fmt::Debug for Array<S> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         write!(f, "Array({}, {:?})", Shape(self.shape()), self.values())
     }

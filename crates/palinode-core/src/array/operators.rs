@@ -17,14 +17,14 @@ macro_rules! operators {
         operators! { @number $Trait $method $Rule, f64, |x| Var::lift(S::from_f64(x)) }
         operators! { @number $Trait $method $Rule, Var<S>, |x| x }
 
-        impl<'a, S: Scalar<Bool = bool>, T: Into<ArrayOperand<'a, S>>> $Assign<T> for Array<S> {
+        impl<'a, S: Scalar, T: Into<ArrayOperand<'a, S>>> $Assign<T> for Array<S> {
             #[track_caller]
             fn $assign(&mut self, other: T) {
                 self.zip_with_in_place($Rule {}, other);
             }
         }
 
-        impl<S: Scalar<Bool = bool>> $Assign<Array<S>> for Array<S> {
+        impl<S: Scalar> $Assign<Array<S>> for Array<S> {
             #[track_caller]
             fn $assign(&mut self, other: Array<S>) {
                 self.zip_with_in_place($Rule {}, &other);
@@ -32,7 +32,7 @@ macro_rules! operators {
         }
     )*};
     (@owned_or_borrowed $Trait:ident $method:ident $Rule:ident, $Left:ty) => {
-        impl<'a, S: Scalar<Bool = bool>, T: Into<ArrayOperand<'a, S>>> $Trait<T> for $Left {
+        impl<'a, S: Scalar, T: Into<ArrayOperand<'a, S>>> $Trait<T> for $Left {
             type Output = Array<S>;
             #[track_caller]
             fn $method(self, other: T) -> Array<S> {
@@ -40,7 +40,7 @@ macro_rules! operators {
             }
         }
 
-        impl<S: Scalar<Bool = bool>> $Trait<Array<S>> for $Left {
+        impl<S: Scalar> $Trait<Array<S>> for $Left {
             type Output = Array<S>;
             #[track_caller]
             fn $method(self, other: Array<S>) -> Array<S> {
@@ -49,7 +49,7 @@ macro_rules! operators {
         }
     };
     (@number $Trait:ident $method:ident $Rule:ident, $Left:ty, |$x:ident| $left:expr) => {
-        impl<S: Scalar<Bool = bool>> $Trait<&Array<S>> for $Left {
+        impl<S: Scalar> $Trait<&Array<S>> for $Left {
             type Output = Array<S>;
             #[track_caller]
             fn $method(self, other: &Array<S>) -> Array<S> {
@@ -69,7 +69,7 @@ operators! {
 
 macro_rules! negated {
     ($($Array:ty)*) => {$(
-        impl<S: Scalar<Bool = bool>> Neg for $Array {
+        impl<S: Scalar> Neg for $Array {
             type Output = Array<S>;
             #[track_caller]
             fn neg(self) -> Array<S> {
@@ -92,7 +92,7 @@ macro_rules! functions {
      structural3 { $($structural3:tt)* }
     ) => {
         /// The functions of the rule table, element by element.
-        impl<S: Scalar<Bool = bool>> Array<S> {
+        impl<S: Scalar> Array<S> {
             $($(#[$doc1])*
             #[track_caller]
             pub fn $f1(&self) -> Array<S> {
@@ -122,7 +122,7 @@ macro_rules! functions {
 }
 crate::rules::rule_table! { functions! {} }
 
-impl<S: Scalar<Bool = bool>> Array<S> {
+impl<S: Scalar> Array<S> {
     /// `max(x, 0)` of every element, in place. Its slope depends on the old values, which are kept.
     #[track_caller]
     pub fn relu_in_place(&mut self) {

@@ -13,11 +13,11 @@ use crate::tape::arrays::{Argument, Home, Linear, Operands, Partial, Places, Reg
 use crate::tape::{Recorder, Stamp, Var, with_recorder};
 use core::panic::Location;
 use palinode_num::sums::sum_axis;
-use palinode_num::{Accumulator, Scalar};
+use palinode_num::{Accumulator, Logic, Scalar};
 use std::sync::Arc;
 
 /// A new node for a number that an operation on whole arrays makes.
-fn leaf<S: Scalar<Bool = bool>>(name: &'static str, value: S, stamp: Stamp) -> u32 {
+fn leaf<S: Scalar>(name: &'static str, value: S, stamp: Stamp) -> u32 {
     let zero = S::zero();
     with_recorder(stamp, |recorder: &mut Recorder<S>| {
         recorder.push_leaf(name, value, zero, stamp.is_traced())
@@ -29,7 +29,7 @@ fn to_node(node: u32, len: usize) -> Region {
     Region { home: Home::Nodes, places: Places::View(View::repeated(node as usize, &[len])) }
 }
 
-impl<S: Scalar<Bool = bool>> Array<S> {
+impl<S: Scalar> Array<S> {
     /// The sum of all elements.
     #[track_caller]
     pub fn sum(&self) -> Var<S> {
@@ -236,7 +236,7 @@ impl<S: Scalar<Bool = bool>> Array<S> {
                 let extreme = (1..length).fold(from[element(0)], |x, k| pick(x, from[element(k)]));
                 let first = ties.from.len();
                 for k in 0..length {
-                    if from[element(k)].equal(extreme) {
+                    if from[element(k)].equal(extreme).decided() == Some(true) {
                         ties.from.push(element(k));
                         ties.to.push(values.len());
                     }
@@ -271,7 +271,7 @@ impl<S: Scalar<Bool = bool>> Array<S> {
 
 macro_rules! extremes {
     ($($name:ident $along:ident $pick:ident;)*) => {
-        impl<S: Scalar<Bool = bool>> Array<S> {$(
+        impl<S: Scalar> Array<S> {$(
             #[doc = concat!("The ", stringify!($name), " element.")]
             ///
             /// # Panics

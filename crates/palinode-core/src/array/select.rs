@@ -10,7 +10,7 @@ use crate::tape::arrays::{Linear, Places, Region, Shape, check_elements};
 use core::panic::Location;
 use palinode_num::Scalar;
 
-impl<S: Scalar<Bool = bool>> Array<S> {
+impl<S: Scalar> Array<S> {
     /// The elements at these positions of a vector, in this order; a position may come more than once.
     ///
     /// # Panics

@@ -40,7 +40,7 @@ fn text_of(range: &impl RangeBounds<usize>) -> String {
     }
 }
 
-impl<S: Scalar<Bool = bool>> Array<S> {
+impl<S: Scalar> Array<S> {
     fn seen_as(&self, view: View) -> Array<S> {
         Array { buffer: Rc::clone(&self.buffer), view }
     }

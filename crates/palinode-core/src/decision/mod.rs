@@ -16,11 +16,13 @@
 //! | `mod.rs` | what is counted, and the hook itself |
 //! | `log.rs` | how the comparisons of a run went, in their order |
 //! | `noted.rs` | what is noted of a run without being asked, and scopes |
+//! | `by_lane.rs` | the hook for numbers of several samples |
 //!
 //! Invariants: comparisons inside derivative rules are not counted (their conventions are in the rule table);
 //! nothing is counted outside [`watch`]; the counts belong to one thread and one scope; what is run again to
 //! look at both sides (`logged`, `beside`) is seen by no scope but its own.
 
+mod by_lane;
 mod log;
 mod noted;
 
@@ -29,9 +31,10 @@ use core::cell::{Cell, RefCell};
 pub use log::Suspicion;
 pub(crate) use log::{Log, Outcome, Suspect};
 pub(crate) use noted::{
-    Noted, admits, attempt, beside, has_denied, has_suspected, is_looked_for, logged, logged_of,
+    Noted, admits, are_kept, attempt, beside, has_denied, has_suspected, is_looked_for, logged, logged_of,
     note_undefined, plainly, suspecting, uncounted, unseen,
 };
+use palinode_num::{Scalar, lanes};
 
 /// What a program decided by active values.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -216,19 +219,36 @@ enum Asked {
 
 /// An active value was compared by order. Which of the two are active is asked only where it matters.
 #[inline(always)]
-pub(crate) fn compared(a: Option<f64>, b: Option<f64>, active: impl FnOnce() -> [bool; 2]) {
-    let suspicion = suspect(a, b, active);
-    if KEPT.get() != 0 {
-        keep(a, b, Asked::Order, suspicion);
+pub(crate) fn compared<N: Scalar>(a: N, b: N, active: impl FnOnce() -> [bool; 2]) {
+    if const { N::LANES > 1 } && lanes::is_grouped() {
+        return by_lane::compared(a, b, Asked::Order, active());
     }
+    saw(a.glance_at(0), b.glance_at(0), Asked::Order, active);
+}
+
+/// An active value was compared by order with this number.
+#[inline(always)]
+pub(crate) fn compared_with<N: Scalar>(a: N, b: f64, active: impl FnOnce() -> [bool; 2]) {
+    if const { N::LANES > 1 } && lanes::is_grouped() {
+        return by_lane::compared(a, N::from_f64(b), Asked::Order, active());
+    }
+    saw(a.glance_at(0), Some(b), Asked::Order, active);
 }
 
 /// An active value was compared by `==`.
 #[inline(always)]
-pub(crate) fn equated(a: Option<f64>, b: Option<f64>, active: impl FnOnce() -> [bool; 2]) {
+pub(crate) fn equated<N: Scalar>(a: N, b: N, active: impl FnOnce() -> [bool; 2]) {
+    if const { N::LANES > 1 } && lanes::is_grouped() {
+        return by_lane::compared(a, b, Asked::Equality, active());
+    }
+    saw(a.glance_at(0), b.glance_at(0), Asked::Equality, active);
+}
+
+#[inline(always)]
+fn saw(a: Option<f64>, b: Option<f64>, asked: Asked, active: impl FnOnce() -> [bool; 2]) {
     let suspicion = suspect(a, b, active);
     if KEPT.get() != 0 {
-        keep(a, b, Asked::Equality, suspicion);
+        keep(a, b, asked, suspicion);
     }
 }
 
@@ -236,17 +256,26 @@ pub(crate) fn equated(a: Option<f64>, b: Option<f64>, active: impl FnOnce() -> [
 /// whose derivative is zero just at this point. No decision of an active value, but one that may be of the
 /// point.
 #[inline(always)]
-pub(crate) fn compared_at_rest(may_rest: bool, values: impl FnOnce() -> (Option<f64>, Option<f64>)) {
+pub(crate) fn compared_at_rest<N: Scalar>(may_rest: bool, a: N, b: N) {
     if may_rest {
-        at_rest(values(), Asked::Order);
+        rested(a, b, Asked::Order);
     }
 }
 
 /// The same by `==`.
 #[inline(always)]
-pub(crate) fn equated_at_rest(may_rest: bool, values: impl FnOnce() -> (Option<f64>, Option<f64>)) {
+pub(crate) fn equated_at_rest<N: Scalar>(may_rest: bool, a: N, b: N) {
     if may_rest {
-        at_rest(values(), Asked::Equality);
+        rested(a, b, Asked::Equality);
+    }
+}
+
+#[inline(always)]
+fn rested<N: Scalar>(a: N, b: N, asked: Asked) {
+    if const { N::LANES > 1 } && lanes::is_grouped() {
+        by_lane::compared(a, b, asked, [false; 2]);
+    } else {
+        at_rest((a.glance_at(0), b.glance_at(0)), asked);
     }
 }
 
@@ -305,20 +334,23 @@ pub fn coincided(do_they: bool) {
 /// An active value was asked whether it is this number with no derivative (`is_zero`, `is_one`); [`admits`]
 /// says what it answers to a tie.
 #[inline]
-pub(crate) fn is_same(a: Option<f64>, b: Option<f64>, answer: bool) -> bool {
+pub(crate) fn is_same<N: Scalar>(a: N, b: N, answer: bool) -> bool {
     if answer {
         equated(a, b, || [true, false]);
     } else if KEPT.get() != 0 {
         // A tie that is answered as near the point is not of the point.
-        keep(a, b, Asked::Sameness, Suspicion::None);
+        keep(a.glance_at(0), b.glance_at(0), Asked::Sameness, Suspicion::None);
     }
     answer
 }
 
 /// A value that is active, or may be at rest, was asked what kind of number it is (`is_nan`, `classify`).
 #[inline(always)]
-pub(crate) fn classified(value: Option<f64>, may_matter: impl FnOnce() -> bool) {
-    if let Some(value) = value
+pub(crate) fn classified<N: Scalar>(value: N, may_matter: impl FnOnce() -> bool) {
+    if const { N::LANES > 1 } && lanes::is_grouped() {
+        return by_lane::looked_at(value, |value| !value.is_finite());
+    }
+    if let Some(value) = value.glance_at(0)
         && (!value.is_finite() || KEPT.get() & LOGGED != 0)
         && may_matter()
     {
@@ -329,8 +361,11 @@ pub(crate) fn classified(value: Option<f64>, may_matter: impl FnOnce() -> bool) 
 /// Such a value was turned into a plain number, and nobody sees what that is compared with: with zero, if
 /// anything.
 #[inline(always)]
-pub(crate) fn made_plain(value: Option<f64>, may_matter: impl FnOnce() -> bool) {
-    if let Some(value) = value
+pub(crate) fn made_plain<N: Scalar>(value: N, may_matter: impl FnOnce() -> bool) {
+    if const { N::LANES > 1 } && lanes::is_grouped() {
+        return by_lane::looked_at(value, |value| !value.is_finite() || value == 0.0);
+    }
+    if let Some(value) = value.glance_at(0)
         && (!value.is_finite() || value == 0.0 || KEPT.get() & LOGGED != 0)
         && may_matter()
     {
@@ -430,10 +465,10 @@ fn is_nan(number: Option<f64>) -> bool {
 
 /// An active value goes through a rule, which may be one that jumps.
 #[inline(always)]
-pub(crate) fn rounded_by<R: Unary>(rule: R, x: Option<f64>) {
+pub(crate) fn rounded_by<R: Unary>(rule: R, x: impl Scalar) {
     if R::JUMPS
         && KEPT.get() & WATCHED != 0
-        && let Some(x) = x
+        && let Some(x) = x.glance_at(0)
     {
         rounded(rule.jump_distance(x), rule.jump_cell(x));
     }
@@ -441,10 +476,10 @@ pub(crate) fn rounded_by<R: Unary>(rule: R, x: Option<f64>) {
 
 /// The same of two values.
 #[inline(always)]
-pub(crate) fn rounded_by_two<R: Binary>(rule: R, x: Option<f64>, y: Option<f64>) {
+pub(crate) fn rounded_by_two<R: Binary, N: Scalar>(rule: R, x: N, y: N) {
     if R::JUMPS
         && KEPT.get() & WATCHED != 0
-        && let (Some(x), Some(y)) = (x, y)
+        && let (Some(x), Some(y)) = (x.glance_at(0), y.glance_at(0))
     {
         rounded(rule.jump_distance(x, y), rule.jump_cell(x, y));
     }

@@ -11,6 +11,7 @@
 use super::log::{Log, Suspicion};
 use super::{ACCEPTED, BESIDE, KEPT, LOG, LOGGED, NOTED, is_verified, with};
 use core::cell::Cell;
+use palinode_num::lanes;
 
 /// What is noted of a run.
 #[derive(Clone, Copy, Debug)]
@@ -38,6 +39,10 @@ impl Noted {
 /// A comparison was so suspicious.
 #[inline]
 pub(super) fn suspected(suspicion: Suspicion) {
+    if suspicion != Suspicion::None && lanes::is_grouped() {
+        lanes::leave_if(|_| true);
+        return;
+    }
     let noted = NOTED.get();
     NOTED.set(Noted { suspicion: noted.suspicion.max(suspicion), ..noted });
 }
@@ -59,7 +64,9 @@ pub(crate) fn has_denied() -> bool {
 #[inline]
 pub(crate) fn admits() -> bool {
     let answers_plainly = PLAINLY.get();
-    if !answers_plainly {
+    if lanes::is_grouped() {
+        lanes::leave_if(|_| true);
+    } else if !answers_plainly {
         NOTED.set(Noted { has_denied: true, ..NOTED.get() });
     }
     answers_plainly
@@ -94,6 +101,11 @@ pub(super) fn compared_with_nan() {
 pub(crate) fn attempt<R>(f: impl FnOnce() -> R) -> std::thread::Result<R> {
     let _outer = with(&CAUGHT, true);
     std::panic::catch_unwind(std::panic::AssertUnwindSafe(f))
+}
+
+/// Whether decisions of this thread are counted or logged.
+pub(crate) fn are_kept() -> bool {
+    KEPT.get() != 0
 }
 
 /// Whether paths that exist only at a point are looked for.

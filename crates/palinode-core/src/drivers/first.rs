@@ -17,20 +17,17 @@ use palinode_num::Scalar;
 /// assert_eq!(g, [4.0, 3.0]);
 /// # Ok::<(), palinode_core::Error>(())
 /// ```
-pub fn grad<S: Scalar<Bool = bool>>(f: impl FnMut(&[Var<S>]) -> Var<S>, x: &[S]) -> Result<Vec<S>, Error> {
+pub fn grad<S: Scalar>(f: impl FnMut(&[Var<S>]) -> Var<S>, x: &[S]) -> Result<Vec<S>, Error> {
     value_and_grad(f, x).map(|(_, gradient)| gradient)
 }
 
 /// The value and the gradient of a scalar function. [`Tape::accumulate`] is for gradients whose every entry
 /// is rounded once.
-pub fn value_and_grad<S: Scalar<Bool = bool>>(
-    f: impl FnMut(&[Var<S>]) -> Var<S>,
-    x: &[S],
-) -> Result<(S, Vec<S>), Error> {
+pub fn value_and_grad<S: Scalar>(f: impl FnMut(&[Var<S>]) -> Var<S>, x: &[S]) -> Result<(S, Vec<S>), Error> {
     Tape::new().value_and_grad(f, x)
 }
 
-impl<S: Scalar<Bool = bool>> Tape<S> {
+impl<S: Scalar> Tape<S> {
     /// [`value_and_grad`] in this tape's memory: later calls of the same size allocate only the answer.
     pub fn value_and_grad(
         &mut self,
@@ -124,7 +121,7 @@ pub(super) fn parts_of<S: Scalar>(numbers: &[S]) -> Vec<f64> {
 /// assert_eq!((y, g), (vec![10.0, 2.0], vec![15.0, 2.0]));
 /// # Ok::<(), palinode_core::Error>(())
 /// ```
-pub fn vjp<S: Scalar<Bool = bool>, O: Outputs<S>>(
+pub fn vjp<S: Scalar, O: Outputs<S>>(
     mut f: impl FnMut(&[Var<S>]) -> O,
     x: &[S],
     u: &[S],
@@ -150,7 +147,7 @@ pub fn vjp<S: Scalar<Bool = bool>, O: Outputs<S>>(
 /// assert_eq!(j, [[5.0, 2.0], [1.0, -1.0]]);
 /// # Ok::<(), palinode_core::Error>(())
 /// ```
-pub fn jacobian<S: Scalar<Bool = bool>, O: Outputs<S>>(
+pub fn jacobian<S: Scalar, O: Outputs<S>>(
     mut f: impl FnMut(&[Var<S>]) -> O,
     x: &[S],
 ) -> Result<Vec<Vec<S>>, Error> {
@@ -165,7 +162,7 @@ pub fn jacobian<S: Scalar<Bool = bool>, O: Outputs<S>>(
     })
 }
 
-impl<S: Scalar<Bool = bool>> Record<'_, S> {
+impl<S: Scalar> Record<'_, S> {
     /// The Jacobian of this recording, a row per output. If the tape adds up by sums ([`Tape::accumulate`]),
     /// all sweeps are in reverse.
     pub fn jacobian(&self) -> Result<Vec<Vec<S>>, Error> {

@@ -58,7 +58,7 @@ pub struct Looked {
     pub bytes: usize,
 }
 
-impl<S: Scalar<Bool = bool>> Record<'_, S> {
+impl<S: Scalar> Record<'_, S> {
     /// Sorts the inputs into at most [`MOST_GROUPS`] groups, such that no output depends on two inputs of one
     /// group. So few inputs are a group each, in their order, and all outputs are taken to depend on them.
     /// `None` if more groups are needed, or if a recording of more inputs has custom operations, arrays, or a

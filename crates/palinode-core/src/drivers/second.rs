@@ -18,7 +18,7 @@ use palinode_num::Scalar;
 /// # Ok::<(), palinode_core::Error>(())
 /// ```
 #[allow(clippy::type_complexity)] // (value, gradient, product) says more than a name would
-pub fn hvp<S: Scalar<Bool = bool>>(
+pub fn hvp<S: Scalar>(
     mut f: impl FnMut(&[Var<Dual<S>>]) -> Var<Dual<S>>,
     x: &[S],
     v: &[S],
@@ -61,7 +61,7 @@ pub fn hvp<S: Scalar<Bool = bool>>(
 /// assert_eq!(h, [[4.0, 6.0], [6.0, 0.0]]);
 /// # Ok::<(), palinode_core::Error>(())
 /// ```
-pub fn hessian<S: Scalar<Bool = bool>>(
+pub fn hessian<S: Scalar>(
     mut f: impl FnMut(&[Var<Var<S>>]) -> Var<Var<S>>,
     x: &[S],
 ) -> Result<Vec<Vec<S>>, Error> {
@@ -78,7 +78,7 @@ pub fn hessian<S: Scalar<Bool = bool>>(
 
 /// Records the computation of a gradient, reverse sweep included, as it is at this point, and hands that
 /// recording over.
-pub(super) fn record_gradient<S: Scalar<Bool = bool>, R>(
+pub(super) fn record_gradient<S: Scalar, R>(
     f: impl FnOnce(&[Var<Var<S>>]) -> Var<Var<S>>,
     x: &[S],
     use_record: impl FnOnce(Record<'_, S>) -> Result<R, Error>,

@@ -49,7 +49,7 @@ impl<S: Scalar> Sparse<S> {
 /// assert_eq!(j.entries[..2], [(0, 0, -1.0), (0, 1, 1.0)]);
 /// # Ok::<(), palinode_core::Error>(())
 /// ```
-pub fn sparse_jacobian<S: Scalar<Bool = bool>, O: Outputs<S>>(
+pub fn sparse_jacobian<S: Scalar, O: Outputs<S>>(
     mut f: impl FnMut(&[Var<S>]) -> O,
     x: &[S],
 ) -> Result<Sparse<S>, Error> {
@@ -74,7 +74,7 @@ pub fn sparse_jacobian<S: Scalar<Bool = bool>, O: Outputs<S>>(
 /// assert_eq!((h.entries.len(), h.sweeps), (1000 + 2 * 999, 3));
 /// # Ok::<(), palinode_core::Error>(())
 /// ```
-pub fn sparse_hessian<S: Scalar<Bool = bool>>(
+pub fn sparse_hessian<S: Scalar>(
     mut f: impl FnMut(&[Var<Var<S>>]) -> Var<Var<S>>,
     x: &[S],
 ) -> Result<Sparse<S>, Error> {
@@ -90,7 +90,7 @@ pub fn sparse_hessian<S: Scalar<Bool = bool>>(
 }
 
 /// The Jacobian of a recorded gradient, by its symmetry.
-fn hessian_of<S: Scalar<Bool = bool>>(record: &Record<'_, S>) -> Result<Sparse<S>, Error> {
+fn hessian_of<S: Scalar>(record: &Record<'_, S>) -> Result<Sparse<S>, Error> {
     let n = record.input_count();
     let rows = symmetric(record.pattern(), n);
     let Colouring { colour, count } = colouring::star(&rows);
@@ -130,7 +130,7 @@ fn add_sums<S: Scalar>(parts: Option<&mut Vec<f64>>, matrix: &Sparse<S>) {
     }
 }
 
-impl<S: Scalar<Bool = bool>> Record<'_, S> {
+impl<S: Scalar> Record<'_, S> {
     /// The Jacobian of this recording by its pattern: forward sweeps over groups of columns or reverse sweeps
     /// over groups of rows, whichever are fewer; always in reverse if the tape adds up by sums
     /// ([`Tape::accumulate`]).

@@ -50,7 +50,6 @@
 
 use super::FormatLimits;
 use approx::{AbsDiffEq, RelativeEq, UlpsEq};
-use palinode_num::Scalar;
 use simba::scalar::{Field, SubsetOf};
 use simba::simd::{PrimitiveSimdValue, SimdValue};
 
@@ -155,7 +154,7 @@ macro_rules! nalgebra_support {
                 if self == other {
                     return true; // also infinities
                 }
-                if !self.glance().is_some_and(f64::is_finite) || !other.glance().is_some_and(f64::is_finite) {
+                if !self.primal().is_so(f64::is_finite) || !other.primal().is_so(f64::is_finite) {
                     return false;
                 }
                 let difference = (*self - *other).abs();

@@ -64,7 +64,7 @@ macro_rules! shared {
         #[inline]
         fn classify(self) -> FpCategory {
             // Zero and subnormal numbers are kinds as well.
-            crate::decision::made_plain(self.glance(), || self.may_matter());
+            crate::decision::made_plain(self, || self.may_matter());
             classify::<Self>(self.peek().unwrap_or(f64::NAN))
         }
         #[inline]
@@ -89,7 +89,7 @@ macro_rules! shared {
             if !self.carries_nothing() {
                 crate::decision::converted();
             }
-            crate::decision::made_plain(self.glance(), || self.may_matter());
+            crate::decision::made_plain(self, || self.may_matter());
             Float::integer_decode(self.glance().unwrap_or(f64::NAN))
         }
         rows! { [$Number] floor() ceil() round() trunc() fract() abs() signum() recip()

@@ -16,11 +16,10 @@ use palinode_num::Scalar;
 /// Whether the sign bit is set; of an active value a decision, whose margin is the distance to zero.
 #[inline]
 pub(super) fn is_negative<N: Scalar>(x: N, active: bool) -> bool {
-    let primal = x.glance();
     if active {
-        crate::decision::compared(primal, Some(0.0), || [true, false]);
+        crate::decision::compared_with(x, 0.0, || [true, false]);
     }
-    primal.is_some_and(f64::is_sign_negative)
+    x.is_so(f64::is_sign_negative)
 }
 
 macro_rules! conversions {
@@ -30,7 +29,7 @@ macro_rules! conversions {
             if !self.carries_nothing() {
                 crate::decision::converted();
             }
-            crate::decision::made_plain(self.glance(), || self.may_matter());
+            crate::decision::made_plain(*self, || self.may_matter());
             self.glance()?.$to()
         }
     )*};
@@ -63,7 +62,7 @@ macro_rules! as_primitive {
                 if !self.carries_nothing() {
                     crate::decision::converted();
                 }
-                crate::decision::made_plain(self.glance(), || self.may_matter());
+                crate::decision::made_plain(self, || self.may_matter());
                 self.glance().unwrap_or(f64::NAN) as $primitive
             }
         }

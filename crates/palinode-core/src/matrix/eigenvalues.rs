@@ -19,7 +19,7 @@ const MOST_STEPS: usize = 60;
 const PATIENT_STEPS: usize = 25;
 
 /// Real and imaginary parts; `None` if a number is not finite or the steps do not settle.
-pub fn eigenvalues<S: Scalar<Bool = bool>>(mut a: Matrix<S>) -> Option<Vec<(S, S)>> {
+pub fn eigenvalues<S: Scalar>(mut a: Matrix<S>) -> Option<Vec<(S, S)>> {
     // A power of two is exact; products of entries near 1 neither overflow nor vanish.
     let scale = S::from_f64(scale_of(&a)?);
     a.data.iter_mut().for_each(|x| *x = *x / scale);
@@ -33,7 +33,7 @@ fn size<S: Scalar>(x: S) -> f64 {
     primal(x).abs()
 }
 
-impl<S: Scalar<Bool = bool>> Matrix<S> {
+impl<S: Scalar> Matrix<S> {
     /// Zeros below the first subdiagonal, by reflections from both sides.
     fn reduce(&mut self) {
         let n = self.rows;
@@ -237,7 +237,7 @@ mod tests {
     use palinode_num::{DoubleDouble, Posit32};
 
     /// Of a matrix by its rows.
-    fn eigenvalues<S: Scalar<Bool = bool>>(n: usize, rows: &[S]) -> Option<Vec<(S, S)>> {
+    fn eigenvalues<S: Scalar>(n: usize, rows: &[S]) -> Option<Vec<(S, S)>> {
         super::eigenvalues(Matrix { rows: n, columns: n, data: rows.to_vec() }.transposed())
     }
 

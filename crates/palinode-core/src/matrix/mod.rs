@@ -69,7 +69,7 @@ pub struct Matrix<S> {
     pub data: Vec<S>,
 }
 
-impl<S: Scalar<Bool = bool>> Matrix<S> {
+impl<S: Scalar> Matrix<S> {
     /// Nothing but zeros.
     pub fn zeros(rows: usize, columns: usize) -> Matrix<S> {
         Matrix { rows, columns, data: vec![S::zero(); rows * columns] }
@@ -151,7 +151,7 @@ pub fn positive<S: Scalar>(x: S) -> S {
 
 /// Solves with one triangle of a matrix, for all columns that lie in `x`; `unit` says that its diagonal
 /// counts as ones.
-pub fn substitute<S: Scalar<Bool = bool>>(t: &Matrix<S>, lower: bool, unit: bool, x: &mut [S]) {
+pub fn substitute<S: Scalar>(t: &Matrix<S>, lower: bool, unit: bool, x: &mut [S]) {
     for x in x.chunks_mut(t.rows.max(1)) {
         if lower { eliminate(&t.data, unit, x) } else { eliminate_upwards(&t.data, unit, x) }
     }
@@ -168,7 +168,7 @@ pub struct Lu<S> {
     pub is_odd: bool,
 }
 
-impl<S: Scalar<Bool = bool>> Lu<S> {
+impl<S: Scalar> Lu<S> {
     /// The factors, or the first column without a pivot.
     pub fn new(mut a: Matrix<S>) -> Result<Lu<S>, usize> {
         let n = a.rows;
@@ -242,7 +242,7 @@ struct Eliminated<S> {
     product: S,
 }
 
-fn eliminated<S: Scalar<Bool = bool>>(mut a: Matrix<S>) -> Eliminated<S> {
+fn eliminated<S: Scalar>(mut a: Matrix<S>) -> Eliminated<S> {
     let n = a.rows;
     let (mut rows, mut columns): (Vec<usize>, Vec<usize>) = ((0..n).collect(), (0..n).collect());
     let (mut product, mut pivots) = (S::one(), n);
@@ -274,7 +274,7 @@ fn eliminated<S: Scalar<Bool = bool>>(mut a: Matrix<S>) -> Eliminated<S> {
     Eliminated { factors: a, pivots, rows, columns, product }
 }
 
-impl<S: Scalar<Bool = bool>> Eliminated<S> {
+impl<S: Scalar> Eliminated<S> {
     /// What no pivot was found in.
     fn rest(&self) -> Matrix<S> {
         let left = self.factors.rows - self.pivots;
@@ -286,7 +286,7 @@ impl<S: Scalar<Bool = bool>> Eliminated<S> {
 
 /// The determinant by elimination with complete pivoting. A singular matrix has one, and a derivative: where
 /// no pivot is left, the rest of the matrix is expanded without divisions.
-pub fn determinant<S: Scalar<Bool = bool>>(a: Matrix<S>) -> S {
+pub fn determinant<S: Scalar>(a: Matrix<S>) -> S {
     let done = eliminated(a);
     if done.pivots == done.factors.rows { done.product } else { done.product * expanded(&done.rest()).0 }
 }
@@ -296,7 +296,7 @@ pub fn determinant<S: Scalar<Bool = bool>>(a: Matrix<S>) -> S {
 /// Cofactors of products are products of cofactors. With `L`, the pivots' rows `V` of `U` above an identity,
 /// and the rest `B`, the transpose is `L diag(1, B) V` up to order, so that its cofactors are `L^-T diag(det
 /// B, cofactors of B) V^-T` times the product of the pivots.
-pub fn cofactors<S: Scalar<Bool = bool>>(a: Matrix<S>) -> Matrix<S> {
+pub fn cofactors<S: Scalar>(a: Matrix<S>) -> Matrix<S> {
     let n = a.rows;
     let mut done = eliminated(a);
     let (of_rest, inner) = expanded(&done.rest());
@@ -328,7 +328,7 @@ pub fn cofactors<S: Scalar<Bool = bool>>(a: Matrix<S>) -> Matrix<S> {
 
 /// A determinant and its cofactors by the characteristic polynomial (Faddeev and LeVerrier): divisions by
 /// small integers only.
-pub(crate) fn expanded<S: Scalar<Bool = bool>>(a: &Matrix<S>) -> (S, Matrix<S>) {
+pub(crate) fn expanded<S: Scalar>(a: &Matrix<S>) -> (S, Matrix<S>) {
     let n = a.rows;
     if n == 0 {
         return (S::one(), Matrix::identity(0));
@@ -351,7 +351,7 @@ pub(crate) fn expanded<S: Scalar<Bool = bool>>(a: &Matrix<S>) -> (S, Matrix<S>) 
 }
 
 /// The lower factor of `(A + A') / 2`, or the first row that shows that there is none.
-pub fn cholesky<S: Scalar<Bool = bool>>(mut a: Matrix<S>) -> Result<Matrix<S>, usize> {
+pub fn cholesky<S: Scalar>(mut a: Matrix<S>) -> Result<Matrix<S>, usize> {
     let n = a.rows;
     a.make_symmetric();
     let mut sums = vec![S::zero(); n];

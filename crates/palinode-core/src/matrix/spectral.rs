@@ -26,7 +26,7 @@ use core::ops::Range;
 use palinode_num::Scalar;
 
 /// `A = Q R`, thin, with a diagonal of `R` that is not negative.
-pub fn qr<S: Scalar<Bool = bool>>(a: &Matrix<S>) -> (Matrix<S>, Matrix<S>) {
+pub fn qr<S: Scalar>(a: &Matrix<S>) -> (Matrix<S>, Matrix<S>) {
     let (m, n) = (a.rows, a.columns);
     // What the squares of a column's entries would overflow or vanish without.
     let scales: Vec<S> = (0..n).map(|j| S::from_f64(column_scale::<S>(a.column(j)))).collect();
@@ -92,7 +92,7 @@ fn column_scale<S: Scalar>(column: &[S]) -> f64 {
 }
 
 /// How often to go on after the primals have converged.
-fn extra_sweeps<S: Scalar<Bool = bool>>() -> u32 {
+fn extra_sweeps<S: Scalar>() -> u32 {
     if S::DEPTH == 0 {
         return 0;
     }
@@ -107,7 +107,7 @@ const PATIENT_SWEEPS: u32 = 15;
 
 /// Sweeps until `sweep` says that the primals have converged, then for the derivatives. `None` if they never
 /// do.
-fn sweep_until_converged<S: Scalar<Bool = bool>>(mut sweep: impl FnMut() -> bool) -> Option<()> {
+fn sweep_until_converged<S: Scalar>(mut sweep: impl FnMut() -> bool) -> Option<()> {
     (0..MOST_SWEEPS).find(|_| sweep())?;
     for _ in 0..extra_sweeps::<S>() {
         sweep();
@@ -117,7 +117,7 @@ fn sweep_until_converged<S: Scalar<Bool = bool>>(mut sweep: impl FnMut() -> bool
 
 /// Cosine and sine of the rotation that makes `[[a, b], [b, c]]` diagonal, and its tangent; `difference` is
 /// `c - a`.
-fn rotation<S: Scalar<Bool = bool>>(difference: S, b: S) -> Option<(S, S, S)> {
+fn rotation<S: Scalar>(difference: S, b: S) -> Option<(S, S, S)> {
     if b.vanishes() || (primal(b) == 0.0 && primal(difference) == 0.0) {
         return None;
     }
@@ -147,7 +147,7 @@ pub(super) fn scale_of<S: Scalar>(a: &Matrix<S>) -> Option<f64> {
 }
 
 /// Ascending eigenvalues of `(A + A') / 2` and their vectors, as columns whose largest component is positive.
-pub fn symmetric_eigen<S: Scalar<Bool = bool>>(mut a: Matrix<S>) -> Option<(Vec<S>, Matrix<S>)> {
+pub fn symmetric_eigen<S: Scalar>(mut a: Matrix<S>) -> Option<(Vec<S>, Matrix<S>)> {
     let n = a.rows;
     a.make_symmetric();
     let scale = scale_of(&a)?;
@@ -175,7 +175,7 @@ fn are_finite<S: Scalar>(values: &[S]) -> bool {
 }
 
 /// Eigenvalues and vectors of a symmetric matrix that has entries up to about `scale`.
-fn eigen_in_any_order<S: Scalar<Bool = bool>>(mut a: Matrix<S>, scale: f64) -> Option<(Vec<S>, Matrix<S>)> {
+fn eigen_in_any_order<S: Scalar>(mut a: Matrix<S>, scale: f64) -> Option<(Vec<S>, Matrix<S>)> {
     if S::DEPTH > 0 {
         return by_rotations(a, scale);
     }
@@ -191,7 +191,7 @@ fn eigen_in_any_order<S: Scalar<Bool = bool>>(mut a: Matrix<S>, scale: f64) -> O
 }
 
 /// Jacobi's method.
-fn by_rotations<S: Scalar<Bool = bool>>(mut a: Matrix<S>, scale: f64) -> Option<(Vec<S>, Matrix<S>)> {
+fn by_rotations<S: Scalar>(mut a: Matrix<S>, scale: f64) -> Option<(Vec<S>, Matrix<S>)> {
     let n = a.rows;
     let epsilon = epsilon::<S>();
     let mut vectors: Matrix<S> = Matrix::identity(n);
@@ -234,7 +234,7 @@ fn sorted<S: Scalar>(n: usize, key: impl Fn(usize) -> S) -> Vec<usize> {
     order
 }
 
-fn picked_columns<S: Scalar<Bool = bool>>(m: &Matrix<S>, order: &[usize]) -> Matrix<S> {
+fn picked_columns<S: Scalar>(m: &Matrix<S>, order: &[usize]) -> Matrix<S> {
     let mut data = Vec::with_capacity(order.len() * m.rows);
     order.iter().for_each(|&j| data.extend_from_slice(m.column(j)));
     Matrix { rows: m.rows, columns: order.len(), data }
@@ -311,7 +311,7 @@ fn points_down<S: Scalar>(x: &[S]) -> bool {
 }
 
 /// `A = U diag(s) V'`, thin, with descending `s`; the largest component of each column of `U` is positive.
-pub fn svd<S: Scalar<Bool = bool>>(a: &Matrix<S>) -> Option<(Matrix<S>, Vec<S>, Matrix<S>)> {
+pub fn svd<S: Scalar>(a: &Matrix<S>) -> Option<(Matrix<S>, Vec<S>, Matrix<S>)> {
     let wide = a.rows < a.columns;
     // Of a wide matrix the transpose is decomposed.
     let (mut u, s, mut v) = columns_made_orthogonal(if wide { a.transposed() } else { a.clone() })?;
@@ -337,9 +337,7 @@ fn too_short<S: Scalar>() -> f64 {
 }
 
 /// One-sided Jacobi on the columns of `w`: `(u, s, v)` with `w = u diag(s) v'`.
-fn columns_made_orthogonal<S: Scalar<Bool = bool>>(
-    mut w: Matrix<S>,
-) -> Option<(Matrix<S>, Vec<S>, Matrix<S>)> {
+fn columns_made_orthogonal<S: Scalar>(mut w: Matrix<S>) -> Option<(Matrix<S>, Vec<S>, Matrix<S>)> {
     let (m, n) = (w.rows, w.columns);
     // A power of two: exact, and squares neither overflow nor underflow.
     let scale = S::from_f64(scale_of(&w)?);
@@ -397,7 +395,7 @@ fn columns_made_orthogonal<S: Scalar<Bool = bool>>(
 
 /// `V (3 I - V' V) / 2`: what the columns of `V` lack of being orthonormal, squared (a step of Newton and
 /// Schulz).
-fn more_orthogonal<S: Scalar<Bool = bool>>(v: Matrix<S>) -> Matrix<S> {
+fn more_orthogonal<S: Scalar>(v: Matrix<S>) -> Matrix<S> {
     let mut by = product(v.view().transposed(), v.view());
     by.data.iter_mut().for_each(|x| *x = -*x * S::half());
     by.data.iter_mut().step_by(v.columns + 1).for_each(|x| *x = *x + S::from_int(3) * S::half());
@@ -420,7 +418,7 @@ fn length<S: Scalar>(column: &[S]) -> S {
 
 /// Divides a column by its length, or, where that is too small for the column to say a direction that is
 /// orthogonal to the columns before, finds one that is.
-fn make_unit<S: Scalar<Bool = bool>>(u: &mut Matrix<S>, at: usize, own: S) {
+fn make_unit<S: Scalar>(u: &mut Matrix<S>, at: usize, own: S) {
     if primal(own) > too_short::<S>() {
         u.column_mut(at).iter_mut().for_each(|x| *x = *x / own);
         return;

@@ -166,7 +166,7 @@ impl<S: Scalar> Task for Upwards<'_, S> {
 }
 
 /// The product of two matrices.
-pub fn product<S: Scalar<Bool = bool>>(a: MatrixView<'_, S>, b: MatrixView<'_, S>) -> Matrix<S> {
+pub fn product<S: Scalar>(a: MatrixView<'_, S>, b: MatrixView<'_, S>) -> Matrix<S> {
     let mut c = Matrix::zeros(a.rows(), b.columns());
     // Columns after columns are the rows of the transpose, and C' = B' A'.
     add_product(&mut c.data, b.transposed(), a.transposed(), false);

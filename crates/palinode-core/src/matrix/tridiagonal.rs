@@ -14,7 +14,7 @@ const MOST_STEPS: usize = 60;
 /// After so many, an entry that is small beside the whole matrix is taken for zero.
 const PATIENT_STEPS: usize = 20;
 
-pub(super) fn eigen<S: Scalar<Bool = bool>>(mut a: Matrix<S>) -> Option<(Vec<S>, Matrix<S>)> {
+pub(super) fn eigen<S: Scalar>(mut a: Matrix<S>) -> Option<(Vec<S>, Matrix<S>)> {
     let mut vectors = Matrix::identity(a.rows);
     let (mut diagonal, mut beside) = reduce(&mut a, &mut vectors);
     settle(&mut diagonal, &mut beside, &mut vectors)?;
@@ -24,7 +24,7 @@ pub(super) fn eigen<S: Scalar<Bool = bool>>(mut a: Matrix<S>) -> Option<(Vec<S>,
 
 /// Makes the matrix tridiagonal by reflections from both sides, which the vectors are multiplied with; its
 /// diagonal, and what is beside it, with a zero at the end.
-fn reduce<S: Scalar<Bool = bool>>(a: &mut Matrix<S>, vectors: &mut Matrix<S>) -> (Vec<S>, Vec<S>) {
+fn reduce<S: Scalar>(a: &mut Matrix<S>, vectors: &mut Matrix<S>) -> (Vec<S>, Vec<S>) {
     let n = a.rows;
     let mut beside = vec![S::zero(); n];
     let mut image = vec![S::zero(); n];
@@ -65,7 +65,7 @@ fn reduce<S: Scalar<Bool = bool>>(a: &mut Matrix<S>, vectors: &mut Matrix<S>) ->
 }
 
 /// Rotates until nothing is left beside the diagonal.
-fn settle<S: Scalar<Bool = bool>>(d: &mut [S], e: &mut [S], vectors: &mut Matrix<S>) -> Option<()> {
+fn settle<S: Scalar>(d: &mut [S], e: &mut [S], vectors: &mut Matrix<S>) -> Option<()> {
     let n = d.len();
     let epsilon = epsilon::<S>();
     let size = |x: S| primal(x).abs();

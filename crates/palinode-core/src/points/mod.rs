@@ -41,7 +41,7 @@ pub use crate::decision::Suspicion;
 use crate::decision::{self, TINY};
 use crate::error::Error;
 pub use account::{Account, Charge};
-use palinode_num::{Key, Scalar};
+use palinode_num::{Key, Scalar, lanes};
 
 const DIRECTION: Key = Key::from_seed(0x9a11_0de0);
 
@@ -90,6 +90,23 @@ pub fn verified_within<S: Scalar, R, E: From<Error>>(
 ) -> Result<R, E> {
     // One copy of the user's code is enough.
     let run: &mut Run<'_, S, R, E> = &mut run;
+    if const { S::LANES > 1 } && lanes::are_apart() {
+        let (result, left) = lanes::together(S::LANES, || examined(account, x, of, run));
+        return match left.first() {
+            Some(&(lane, _)) => Err(Error::LanesApart { lane }.into()),
+            None => result,
+        };
+    }
+    examined(account, x, of, run)
+}
+
+#[inline]
+fn examined<S: Scalar, R, E: From<Error>>(
+    account: &Account,
+    x: &[S],
+    of: Kind,
+    run: &mut Run<'_, S, R, E>,
+) -> Result<R, E> {
     let (ran, noted) = decision::suspecting(|| decision::attempt(|| run(x, None)));
     let result = match ran {
         Err(_) if noted.has_denied => return undefined::plainly(account, x, of, run),

@@ -2,7 +2,7 @@
 
 use super::{Bits, Plain, Reals, Sink, Source};
 use crate::{Dual, DualN, Jet, Passive, Var};
-use palinode_num::{DoubleDouble, Posit, PositWidth, Scalar};
+use palinode_num::{DoubleDouble, Lanes, Posit, PositWidth, Scalar};
 
 macro_rules! floats {
     ($($float:ident)*) => {$(
@@ -57,12 +57,13 @@ leaves! {
     [] f32;
     [] f64;
     [] DoubleDouble;
+    [const N: usize] Lanes<N>;
     [W: PositWidth] Posit<W>;
     [S: Scalar] Dual<S>;
     [S: Scalar, const N: usize] DualN<S, N>;
     [S: Scalar, const K: usize] Jet<S, K>;
     [S: Scalar] Passive<S>;
-    [S: Scalar<Bool = bool>] Var<S>;
+    [S: Scalar] Var<S>;
 }
 
 impl Bits for DoubleDouble {
@@ -75,6 +76,17 @@ impl Bits for DoubleDouble {
     fn load_bits(from: &mut impl FnMut() -> u64) -> Self {
         let (hi, lo) = (f64::load_bits(from), f64::load_bits(from));
         DoubleDouble::from_sum(hi, lo)
+    }
+}
+
+impl<const N: usize> Bits for Lanes<N> {
+    #[inline]
+    fn save_bits(self, to: &mut impl FnMut(u64)) {
+        self.0.into_iter().for_each(|number| to(number.to_bits()));
+    }
+    #[inline]
+    fn load_bits(from: &mut impl FnMut() -> u64) -> Self {
+        Lanes::from_fn(|_| f64::from_bits(from()))
     }
 }
 

@@ -20,7 +20,7 @@ pub use row::Row;
 pub(crate) use row::functions_by_row;
 pub use table::*;
 
-use palinode_num::{DoubleDouble, Posit, PositWidth, Scalar};
+use palinode_num::{DoubleDouble, Lanes, Posit, PositWidth, Scalar};
 
 /// Where a function has no derivative, and what a rule answers there.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -264,5 +264,6 @@ pub trait Differentiable: Scalar {
 
 impl Differentiable for f32 {}
 impl Differentiable for f64 {}
+impl<const N: usize> Differentiable for Lanes<N> {}
 impl Differentiable for DoubleDouble {}
 impl<W: PositWidth> Differentiable for Posit<W> {}

@@ -268,8 +268,11 @@ impl<S: Scalar> Arena<S> {
         unsafe {
             self.parents.add(self.len).write(first.0);
             self.partials.add(self.len).write(first.1);
-            self.parents.add(self.len + 1).write(second.0);
-            self.partials.add(self.len + 1).write(second.1);
+            // A partial of several samples is not written for nothing.
+            if const { S::LANES == 1 } || second.0 != SINK {
+                self.parents.add(self.len + 1).write(second.0);
+                self.partials.add(self.len + 1).write(second.1);
+            }
         }
         self.len += 1 + usize::from(second.0 != SINK);
         OpenNode { node: open.node, end: self.len }

@@ -44,7 +44,7 @@ pub struct Boundary<S> {
     number: Invariant<S>,
 }
 
-impl<S: Scalar<Bool = bool>> Boundary<S> {
+impl<S: Scalar> Boundary<S> {
     /// For no recording yet.
     pub fn new() -> Self {
         Boundary { stamp: Stamp::NONE, last: 0, least_later: Vec::new(), number: core::marker::PhantomData }
@@ -130,13 +130,13 @@ impl<S: Scalar<Bool = bool>> Boundary<S> {
 }
 
 /// The scope that all of these share, which is open on this thread.
-fn joined<S: Scalar<Bool = bool>>(stamp: Stamp, numbers: &[Var<S>]) -> Stamp {
+fn joined<S: Scalar>(stamp: Stamp, numbers: &[Var<S>]) -> Stamp {
     let stamp = numbers.iter().fold(stamp, |stamp, number| stamp.join(number.stamp()));
     stamp.check();
     stamp
 }
 
-impl<S: Scalar<Bool = bool>> Default for Boundary<S> {
+impl<S: Scalar> Default for Boundary<S> {
     fn default() -> Self {
         Boundary::new()
     }

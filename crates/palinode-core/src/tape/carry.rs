@@ -18,7 +18,7 @@ use std::collections::BinaryHeap;
 /// How many edges a search looks at. What vanishes does so in the last few operations, or not at all.
 const MOST_EDGES: usize = 4096;
 
-impl<S: Scalar<Bool = bool>> Var<S> {
+impl<S: Scalar> Var<S> {
     /// Whether its derivative can be anything but zero; see the module's documentation.
     pub(crate) fn carries_derivative(self) -> bool {
         let pending = self.parents().into_iter().zip(self.partials());

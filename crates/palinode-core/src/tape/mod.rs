@@ -88,13 +88,13 @@ pub struct Tape<S> {
     gradient: Vec<S>,
 }
 
-impl<S: Scalar<Bool = bool>> Default for Tape<S> {
+impl<S: Scalar> Default for Tape<S> {
     fn default() -> Self {
         Tape::new()
     }
 }
 
-impl<S: Scalar<Bool = bool>> Tape<S> {
+impl<S: Scalar> Tape<S> {
     /// An empty tape; it allocates when something is recorded.
     pub fn new() -> Self {
         Tape::with_limits(MAX_NODES, usize::MAX)
@@ -344,7 +344,7 @@ fn filled<T: Clone>(count: usize, value: T) -> Result<Vec<T>, Error> {
 }
 
 /// A node for each input.
-fn add_inputs<S: Scalar<Bool = bool>>(list: &mut Vec<Var<S>>, inputs: &[S], stamp: Stamp) {
+fn add_inputs<S: Scalar>(list: &mut Vec<Var<S>>, inputs: &[S], stamp: Stamp) {
     for &value in inputs {
         let node = with_recorder(stamp, |recorder: &mut Recorder<S>| {
             recorder.push_leaf("input", value, S::zero(), stamp.is_traced())
@@ -354,7 +354,7 @@ fn add_inputs<S: Scalar<Bool = bool>>(list: &mut Vec<Var<S>>, inputs: &[S], stam
 }
 
 /// The nodes and values of the outputs.
-fn add_outputs<S: Scalar<Bool = bool>>(
+fn add_outputs<S: Scalar>(
     outputs: &dyn Outputs<S>,
     nodes: &mut Vec<u32>,
     values: &mut Vec<S>,

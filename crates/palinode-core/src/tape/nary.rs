@@ -18,7 +18,7 @@ use super::stamp::Stamp;
 use super::var::traced;
 use palinode_num::Scalar;
 
-impl<S: Scalar<Bool = bool>> Var<S> {
+impl<S: Scalar> Var<S> {
     pub(crate) fn add_up(count: usize, term: impl Fn(usize) -> Self) -> Self {
         let value = S::sum_over(count, |place| term(place).primal());
         linear("sum", value, Stamp::NONE, (0..count).map(|place| (term(place), S::one())))
@@ -48,16 +48,16 @@ impl<S: Scalar<Bool = bool>> Var<S> {
     }
 }
 
-fn primals<S: Scalar<Bool = bool>>((x, y): (Var<S>, Var<S>)) -> (S, S) {
+fn primals<S: Scalar>((x, y): (Var<S>, Var<S>)) -> (S, S) {
     (x.primal(), y.primal())
 }
 
 /// The factors of a product and their partials.
-fn factors<S: Scalar<Bool = bool>>((x, y): (Var<S>, Var<S>)) -> [(Var<S>, S); 2] {
+fn factors<S: Scalar>((x, y): (Var<S>, Var<S>)) -> [(Var<S>, S); 2] {
     [(x, y.primal()), (y, x.primal())]
 }
 
-impl<S: Scalar<Bool = bool>> core::iter::Sum for Var<S> {
+impl<S: Scalar> core::iter::Sum for Var<S> {
     #[inline]
     fn sum<I: Iterator<Item = Self>>(terms: I) -> Self {
         // One place that asks for the next term, so that what computes it is inlined there.
@@ -87,7 +87,7 @@ struct OpenSum<S> {
     traced: Vec<(u32, S)>,
 }
 
-impl<S: Scalar<Bool = bool>> OpenSum<S> {
+impl<S: Scalar> OpenSum<S> {
     #[inline(always)]
     fn add(&mut self, term: Var<S>) {
         self.stamp = self.stamp.join(term.stamp());
@@ -125,7 +125,7 @@ impl<S: Scalar<Bool = bool>> OpenSum<S> {
 #[inline]
 fn linear<S, I>(name: &'static str, value: S, mut stamp: Stamp, terms: I) -> Var<S>
 where
-    S: Scalar<Bool = bool>,
+    S: Scalar,
     I: Iterator<Item = (Var<S>, S)> + Clone,
 {
     let mut edges = 0;
@@ -167,11 +167,7 @@ fn two_parents<S: Scalar>(edges: impl Iterator<Item = (u32, S)>) -> Option<[(u32
 ///
 /// # Panics
 /// If the inputs belong to different tapes, or to one that is not open on this thread.
-pub fn custom<S: Scalar<Bool = bool>>(
-    inputs: &[Var<S>],
-    output_values: &[S],
-    rule: impl CustomRule<S>,
-) -> Vec<Var<S>> {
+pub fn custom<S: Scalar>(inputs: &[Var<S>], output_values: &[S], rule: impl CustomRule<S>) -> Vec<Var<S>> {
     let stamp = inputs.iter().fold(Stamp::NONE, |stamp, input| stamp.join(input.stamp()));
     stamp.check();
     if !inputs.iter().any(|input| input.is_active()) {

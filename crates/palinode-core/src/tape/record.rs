@@ -74,7 +74,7 @@ pub struct Record<'t, S> {
     pub(super) tape: &'t mut Tape<S>,
 }
 
-impl<S: Scalar<Bool = bool>> Record<'_, S> {
+impl<S: Scalar> Record<'_, S> {
     /// The values of the outputs.
     pub fn values(&self) -> &[S] {
         &self.tape.values

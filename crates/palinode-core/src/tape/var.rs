@@ -20,7 +20,7 @@ use super::stamp::Stamp;
 use crate::number::{Show, derivative_number};
 use crate::rules::{Binary, Differentiable, Ternary, Unary};
 use core::fmt::{self, Formatter};
-use palinode_num::Scalar;
+use palinode_num::{Logic, Scalar};
 
 /// A number whose operations are recorded on a [`Tape`](crate::Tape).
 ///
@@ -43,7 +43,7 @@ pub struct Var<S> {
     number: Invariant<S>,
 }
 
-impl<S: Scalar<Bool = bool>> Var<S> {
+impl<S: Scalar> Var<S> {
     /// A constant of this level: nothing is recorded for it.
     #[inline(always)]
     pub fn lift(value: S) -> Self {
@@ -76,9 +76,31 @@ impl<S: Scalar<Bool = bool>> Var<S> {
     fn note_asked(self) {
         crate::decision::looked(|| self.is_active());
     }
+    /// No input moves it.
     #[inline(always)]
-    fn pick(condition: bool, a: Self, b: Self) -> Self {
-        if condition { a } else { b }
+    fn resting(self) -> S::Bool {
+        if self.is_active() { S::zero().less(S::zero()) } else { S::zero().equal(S::zero()) }
+    }
+    #[inline(always)]
+    fn pick(condition: S::Bool, a: Self, b: Self) -> Self {
+        match condition.known() {
+            Some(true) => a,
+            Some(false) => b,
+            None => Var::pick_by_lane(condition, a, b),
+        }
+    }
+    /// Lanes pick differently. Where both depend on the same nodes, so does what they pick; otherwise a
+    /// recording of one lane would have other edges than that of another, and they decide.
+    #[cold]
+    fn pick_by_lane(condition: S::Bool, a: Self, b: Self) -> Self {
+        let stamp = a.stamp.join(b.stamp);
+        stamp.check();
+        if a.parents == b.parents {
+            let partial = |which: usize| S::select(condition, a.partials[which], b.partials[which]);
+            let value = S::select(condition, a.value, b.value);
+            return Var::made(value, [partial(0), partial(1)], a.parents, stamp);
+        }
+        if condition.decided().expect("numbers on a tape are no symbols") { a } else { b }
     }
     fn show(&self, f: &mut Formatter<'_>, show: Show<S>) -> fmt::Result {
         show(&self.value, f)
@@ -142,6 +164,10 @@ impl<S: Scalar<Bool = bool>> Var<S> {
     /// The result `z` of a function of this one argument with derivative `dz`.
     #[inline(always)]
     fn chain(self, stamp: Stamp, z: S, dz: S) -> Self {
+        if const { S::LANES > 1 } && self.parents[1] == SINK {
+            // Of a number of several samples, half of the products is worth a branch.
+            return Var::made(z, [self.partials[0].strong_mul(dz), self.partials[1]], self.parents, stamp);
+        }
         Var::made(z, scaled(self.partials, dz), self.parents, stamp)
     }
 }
@@ -153,15 +179,7 @@ fn scaled<S: Scalar>([p, q]: [S; 2], factor: S) -> [S; 2] {
 
 /// The result `z` of a function of two active arguments with partials `da` and `db`.
 #[inline(always)]
-fn merge<S: Scalar<Bool = bool>>(
-    stamp: Stamp,
-    open: Open<S>,
-    z: S,
-    a: Var<S>,
-    da: S,
-    b: Var<S>,
-    db: S,
-) -> Var<S> {
+fn merge<S: Scalar>(stamp: Stamp, open: Open<S>, z: S, a: Var<S>, da: S, b: Var<S>, db: S) -> Var<S> {
     let pending = |parents, partials| Var::made(z, partials, parents, stamp);
     let [i0, i1] = a.parents;
     let [j0, j1] = b.parents;
@@ -212,13 +230,13 @@ fn merge<S: Scalar<Bool = bool>>(
 /// A node with three parents. Inlined: a call, even one that is not made, would have a loop keep what it
 /// carries in memory.
 #[inline(always)]
-fn write3<S: Scalar<Bool = bool>>(open: Open<S>, i: u32, j: u32, k: u32, p: S, q: S, r: S) -> u32 {
+fn write3<S: Scalar>(open: Open<S>, i: u32, j: u32, k: u32, p: S, q: S, r: S) -> u32 {
     open.push([i, j, k], [p, q, r])
 }
 
 /// A node with the parents of two pairs that are not the same pair, so at most one parent is common.
 #[inline(always)]
-fn write_merged<S: Scalar<Bool = bool>>(
+fn write_merged<S: Scalar>(
     open: Open<S>,
     [i0, i1]: [u32; 2],
     [j0, j1]: [u32; 2],
@@ -244,12 +262,7 @@ fn write_merged<S: Scalar<Bool = bool>>(
 /// argument.
 #[cold]
 #[inline(never)]
-pub(super) fn traced<S: Scalar<Bool = bool>>(
-    stamp: Stamp,
-    op: &'static str,
-    z: S,
-    edges: &[(u32, S)],
-) -> u32 {
+pub(super) fn traced<S: Scalar>(stamp: Stamp, op: &'static str, z: S, edges: &[(u32, S)]) -> u32 {
     let active = edges.iter().copied().filter(|&(parent, _)| parent != SINK);
     with_recorder(stamp, |recorder| {
         let node = recorder.arena.push_many(edges.len(), active.clone());
@@ -265,7 +278,7 @@ pub(super) fn traced<S: Scalar<Bool = bool>>(
 #[cold]
 #[inline(never)]
 #[allow(improper_ctypes_definitions)] // a name, and never called from C
-extern "C" fn traced_pair<S: Scalar<Bool = bool>>(
+extern "C" fn traced_pair<S: Scalar>(
     stamp: Stamp,
     op: &'static str,
     z: S,
@@ -277,14 +290,14 @@ extern "C" fn traced_pair<S: Scalar<Bool = bool>>(
     traced(stamp, op, z, &[(i, p), (j, q)])
 }
 
-impl<S: Scalar<Bool = bool>> Differentiable for Var<S> {
+impl<S: Scalar> Differentiable for Var<S> {
     #[inline(always)]
     fn unary<R: Unary>(rule: R, x: Self) -> Self {
         x.stamp.check();
         if !x.is_active() {
             return Var::lift(rule.value(x.value));
         }
-        crate::decision::rounded_by(rule, x.glance());
+        crate::decision::rounded_by(rule, x);
         let (z, dz) = rule.value_and_dx(x.value);
         if x.stamp.is_traced() {
             let node = traced_pair(x.stamp, R::NAME, z, x.parents[0], dz, SINK, S::zero());
@@ -299,7 +312,7 @@ impl<S: Scalar<Bool = bool>> Differentiable for Var<S> {
         let open = stamp.open();
         let z = rule.value(x.value, y.value);
         if x.is_active() || y.is_active() {
-            crate::decision::rounded_by_two(rule, x.glance(), y.glance());
+            crate::decision::rounded_by_two(rule, x, y);
         }
         if stamp.is_traced() {
             let dx = if x.is_active() { rule.dx(x.value, y.value, z) } else { S::zero() };
@@ -341,7 +354,7 @@ impl<S: Scalar<Bool = bool>> Differentiable for Var<S> {
     }
 }
 
-derivative_number! { [S: Scalar<Bool = bool>] Var<S>, scalar {
+derivative_number! { [S: Scalar] Var<S>, scalar {
     #[inline]
     fn sum_over(count: usize, term: impl Fn(usize) -> Self) -> Self {
         Self::add_up(count, term)

@@ -14,6 +14,7 @@ mod check;
 mod drivers;
 mod found;
 mod jets;
+mod lanes;
 mod laws;
 mod leaf;
 mod planted;

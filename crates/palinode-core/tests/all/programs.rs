@@ -39,7 +39,7 @@ const MARGIN: f64 = 1e-3;
 
 impl Program {
     /// Evaluates the program; the last operation of each output is a product with 1.
-    pub(crate) fn run<S: Scalar<Bool = bool>>(&self, x: &[S]) -> Vec<S> {
+    pub(crate) fn run<S: Scalar>(&self, x: &[S]) -> Vec<S> {
         let mut values = x.to_vec();
         for step in &self.steps {
             let args: Vec<S> = step.args.iter().map(|fit| fit.apply(&values)).collect();
@@ -49,7 +49,7 @@ impl Program {
     }
 
     /// Evaluates the program for one output, so that it can be differentiated as a scalar function.
-    pub(crate) fn first<S: Scalar<Bool = bool>>(&self, x: &[S]) -> S {
+    pub(crate) fn first<S: Scalar>(&self, x: &[S]) -> S {
         self.run(x)[0]
     }
 

@@ -7,7 +7,7 @@
 
 use palinode_core::machine::{Task, on_this_machine};
 use palinode_core::sums::sum_axis;
-use palinode_core::{Accumulator, Real, Scalar};
+use palinode_core::{Accumulator, Logic, Real, Scalar};
 
 use super::access::strides;
 use super::error::RunErrorKind;
@@ -145,7 +145,7 @@ impl<R: Real, F: Fn(R, R) -> bool> Task for ExtremeOfLines<'_, R, F> {
         best.copy_from_slice(first);
         for line in rest.chunks_exact(best.len()) {
             for (best, &x) in best.iter_mut().zip(line) {
-                let is_nan = !best.equal(*best);
+                let is_nan = best.equal(*best).decided() == Some(false);
                 *best = if is_better(x, *best) | is_nan { x } else { *best };
             }
         }

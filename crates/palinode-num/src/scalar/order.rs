@@ -127,7 +127,7 @@ fn knowledge<S: Scalar>(count: usize, pair: &impl Fn(usize) -> (S, S)) -> Knowle
     let factors = || (0..count).flat_map(|place| <[S; 2]>::from(pair(place)));
     if factors().all(is_finite) {
         Knowledge::AllFinite
-    } else if factors().any(|x| x.glance().is_none()) {
+    } else if factors().any(|x| x.glance_at(0).is_none()) {
         Knowledge::Symbols
     } else {
         Knowledge::SomeInfinite
@@ -136,13 +136,13 @@ fn knowledge<S: Scalar>(count: usize, pair: &impl Fn(usize) -> (S, S)) -> Knowle
 
 #[inline(always)]
 pub(crate) fn is_finite<S: Scalar>(x: S) -> bool {
-    x.glance().is_some_and(f64::is_finite)
+    x.is_so(f64::is_finite)
 }
 
 /// Whether one of two factors is zero and the other infinite or NaN.
 #[inline(always)]
 pub(crate) fn zero_wins<S: Scalar>(a: S, b: S) -> bool {
-    let is_zero = |x: S| x.glance() == Some(0.0);
+    let is_zero = |x: S| x.is_so(|x| x == 0.0);
     is_zero(a) & !is_finite(b) | is_zero(b) & !is_finite(a)
 }
 

@@ -5,6 +5,7 @@ mod arithmetic;
 mod elementary;
 mod exact;
 mod identities;
+mod lanes;
 mod posit;
 mod reference;
 mod special_values;

@@ -204,7 +204,7 @@ pub(super) fn reloaded<'v, S: Real, R: Reals<S>>(value: &'v mut R, from: &mut im
 /// The numbers of a recorded state, as the outputs of a recording.
 pub(super) struct Recorded<'a, R>(pub(super) &'a R);
 
-impl<T: Scalar<Bool = bool>, R: Reals<Var<T>>> Outputs<T> for Recorded<'_, R> {
+impl<T: Scalar, R: Reals<Var<T>>> Outputs<T> for Recorded<'_, R> {
     fn for_each(&self, see: &mut dyn FnMut(Var<T>)) {
         for_each_number(self.0, see);
     }

@@ -130,7 +130,7 @@ impl<S: Scalar, R: Unary + Send + Sync> Formula<S> for One<R> {
     }
     fn report_jumps(&self, arguments: &[Reader<'_, S>]) {
         for x in arguments[0].iter().take(length(arguments)) {
-            crate::decision::rounded_by(self.0, x.glance());
+            crate::decision::rounded_by(self.0, x);
         }
     }
 }
@@ -174,7 +174,7 @@ impl<S: Scalar, R: Binary + Send + Sync> Formula<S> for Two<R> {
     }
     fn report_jumps(&self, arguments: &[Reader<'_, S>]) {
         for (x, y) in arguments[0].iter().zip(arguments[1].iter()).take(length(arguments)) {
-            crate::decision::rounded_by_two(self.0, x.glance(), y.glance());
+            crate::decision::rounded_by_two(self.0, x, y);
         }
     }
 }

@@ -56,10 +56,7 @@ impl Layout<'_> {
 #[inline]
 pub(crate) fn accumulate<S: Scalar, const N: usize>(target: &mut [S; N], moved: [S; N]) {
     for (target, moved) in target.iter_mut().zip(moved) {
-        if target.vanishes() {
-            *target = moved;
-        } else if !moved.vanishes() {
-            *target = *target + moved;
-        }
+        let sum = *target;
+        *target = sum.where_it_vanishes(|| moved, || moved.where_it_vanishes(|| sum, || sum + moved));
     }
 }

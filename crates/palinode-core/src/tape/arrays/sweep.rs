@@ -119,7 +119,7 @@ impl<'a, S: Scalar> Arrays<'a, S> {
         if replaces && output.home != Home::Nodes {
             self.places(output).for_each(|place| cotangents[place] = [S::zero(); N]);
         }
-        if received.iter().flatten().all(|cotangent| cotangent.vanishes()) {
+        if received.iter().flatten().all(|cotangent| cotangent.vanishes_everywhere()) {
             return;
         }
         match whole {
@@ -163,7 +163,7 @@ impl<'a, S: Scalar> Arrays<'a, S> {
                 if replaces && output.home != Home::Nodes {
                     self.places(output).for_each(|place| sums.clear(place));
                 }
-                if received.iter().all(|cotangent| cotangent.vanishes()) {
+                if received.iter().all(|cotangent| cotangent.vanishes_everywhere()) {
                     return;
                 }
                 match whole {

@@ -37,7 +37,7 @@ pub(super) struct Draft<S> {
     report: CompressionReport,
 }
 
-impl<S: Scalar<Bool = bool>> Draft<S> {
+impl<S: Scalar> Draft<S> {
     /// What matters of a recording, whose custom operations and arrays are taken away.
     pub(super) fn of(tape: &mut Tape<S>, asked_for: Option<&[usize]>) -> Result<Self, Error> {
         let recorded = Record { tape: &mut *tape }.size();

@@ -61,7 +61,7 @@ impl Default for Compression {
     }
 }
 
-impl<S: Scalar<Bool = bool>> Record<'_, S> {
+impl<S: Scalar> Record<'_, S> {
     /// The recording without what does not matter, with fewer and, if asked for, narrower partials: a form of
     /// its own, that leaves the tape to the next recording. Its report says what became of nodes, edges and
     /// bytes.
@@ -106,7 +106,7 @@ pub struct CompressedRecord<S> {
     report: CompressionReport,
 }
 
-impl<S: Scalar<Bool = bool>> CompressedRecord<S> {
+impl<S: Scalar> CompressedRecord<S> {
     pub(super) fn of(tape: &mut Tape<S>, how: &Compression) -> Result<Self, Error> {
         let mut draft = Draft::of(tape, how.inputs.as_deref())?;
         if how.chains {
