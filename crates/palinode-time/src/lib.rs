@@ -14,6 +14,7 @@
 //! | [`implicit`] | fixed points and roots, differentiated by the equation they satisfy |
 //! | [`forward_gradient`], [`Directions`], [`ForwardDescent`] | unbiased gradients without a tape |
 //! | [`Batch`] | gradients summed over samples, the same bits on any number of threads |
+//! | `ProgramBatch` (feature `ir`) | one program over many inputs, likewise |
 //! | [`MemoryStore`], [`DiskStore`], [`CompressedStore`], [`LossyStore`] | where snapshots are kept |
 //!
 //! Absent from this package: the terminal, derivative formulas, global state (but a counter that names runs
@@ -24,6 +25,8 @@ mod error;
 mod forward_gradient;
 mod health;
 pub mod implicit;
+#[cfg(feature = "ir")]
+mod program_batch;
 #[cfg(feature = "ir")]
 mod program_step;
 mod rollout;
@@ -38,6 +41,8 @@ pub use forward_gradient::{
 };
 pub use health::{Health, Verdict};
 pub use implicit::number::Number;
+#[cfg(feature = "ir")]
+pub use program_batch::{ProgramBatch, SampleError, spread};
 #[cfg(feature = "ir")]
 pub use program_step::{ProgramStep, ProgramStepError, ProgramValues};
 pub use rollout::{

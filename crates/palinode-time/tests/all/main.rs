@@ -12,6 +12,8 @@ mod implicit_orders;
 mod implicit_step;
 mod macros;
 mod models;
+#[cfg(all(feature = "ir", feature = "rayon"))]
+mod program_batch;
 #[cfg(feature = "ir")]
 mod program_step;
 mod rollout;
