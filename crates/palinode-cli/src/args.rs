@@ -59,7 +59,8 @@ Examples:
   palinode run drag.pal --set v0=25 --set k=0.02
   palinode run fit.pal --data measured.csv --full
   palinode run heat.pal --budget 64KiB      stop before it takes more
-  palinode run fit.pal --accumulate exact   sums that do not depend on an order")]
+  palinode run fit.pal --accumulate exact   sums that do not depend on an order
+  palinode run drag.pal --batch throws.csv  once for every row")]
     Run(RunArgs),
 
     /// Compute the gradient of the loss
@@ -69,6 +70,7 @@ Examples:
   palinode grad drag.pal --wrt v0,mark --set v0=25
   palinode grad fit.pal --data measured.csv --mode reverse --json
   palinode grad rnn.pal --budget 64KiB      recomputes some values to stay within it
+  palinode grad drag.pal --batch throws.csv --sum exact
 
 The gradient of the `loss` is taken with respect to every `param`, unless --of and --wrt
 say otherwise. Values are in the declared units, gradients per declared unit.")]
@@ -257,6 +259,28 @@ pub(crate) struct SumArgs {
     pub(crate) accumulate: Accumulator,
 }
 
+/// One model for many inputs.
+#[derive(Debug, Args)]
+pub(crate) struct BatchArgs {
+    /// Do it for every row of a CSV file, whose columns are named by params and inputs: `x`, or `w[0]`,
+    /// `w[1]`
+    #[arg(long, value_name = "FILE")]
+    pub(crate) batch: Option<PathBuf>,
+
+    /// Add up over the rows of --batch, instead of showing each
+    #[arg(long, value_name = "HOW", requires = "batch", num_args = 0..=1, default_missing_value = "naive",
+        value_parser = one_of(SUMS))]
+    pub(crate) sum: Option<Accumulator>,
+
+    /// How many threads do the rows of --batch: all there are, if not said; the answer has the same digits
+    #[arg(long, value_name = "N", requires = "batch", value_parser = whole)]
+    pub(crate) threads: Option<u64>,
+
+    /// Write the answer of --batch as CSV
+    #[arg(long, requires = "batch", conflicts_with = "json")]
+    pub(crate) csv: bool,
+}
+
 /// What is differentiated, by what.
 #[derive(Debug, Args)]
 pub(crate) struct DerivativeArgs {
@@ -351,6 +375,8 @@ pub(crate) struct RunArgs {
     pub(crate) budget: Option<String>,
 
     #[command(flatten)]
+    pub(crate) batch: BatchArgs,
+    #[command(flatten)]
     pub(crate) show: ShowArgs,
 }
 
@@ -379,12 +405,14 @@ pub(crate) struct GradArgs {
     pub(crate) mode: Mode,
 
     /// Compare with differences and say how well they agree
-    #[arg(long)]
+    #[arg(long, conflicts_with = "batch")]
     pub(crate) check: bool,
 
     #[command(flatten)]
     pub(crate) storage: StorageArgs,
 
+    #[command(flatten)]
+    pub(crate) batch: BatchArgs,
     #[command(flatten)]
     pub(crate) show: ShowArgs,
 }

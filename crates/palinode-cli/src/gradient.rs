@@ -67,23 +67,18 @@ pub(crate) fn gradient(
     mode: Mode,
     (asked, within): (&Asked, &Within),
 ) -> Result<Gradient, NoGradient> {
-    let reverse = match mode {
-        Mode::Auto => of.numbers() > 1,
-        Mode::Forward => false,
-        Mode::Reverse => true,
-    };
-    if !reverse {
+    if !is_reverse(of, mode) {
         return forwards(&Forward::new(of, &asked.engine)?, of, limits);
     }
     match within {
         Within::AnyMemory => {
             let storage = asked.storage.clone();
             let code = Code::on(&asked.engine, &plan::derived(of.program, of.wrt, &storage)?);
-            back(&code, of, limits, storage)
+            shown_back(&code, of, limits, storage)
         }
         Within::Planned { budget, fitted, code } => {
             let limits = Limits { budget: *budget, ..*limits };
-            back(code, of, &limits, asked.storage(fitted.recompute))
+            shown_back(code, of, &limits, asked.storage(fitted.recompute))
         }
         Within::Forwards { budget, forward, .. } => forwards(forward, of, &forward.within(*budget, limits)),
         Within::Stopping { budget, .. } => stopping(asked, of, &Limits { budget: *budget, ..*limits }),
@@ -103,7 +98,7 @@ fn stopping(asked: &Asked, of: Target<'_>, limits: &Limits) -> Result<Gradient, 
             way = planned;
         }
         match way {
-            Way::Back { code, storage, kept } => match back(&code, of, limits, storage) {
+            Way::Back { code, storage, kept } => match shown_back(&code, of, limits, storage) {
                 Err(NoGradient::Run(error)) if ways.goes_on(&kept, &error) => {
                     if matches!(kept, Kept::Planned) {
                         refused = Some(error);
@@ -121,19 +116,73 @@ fn stopping(asked: &Asked, of: Target<'_>, limits: &Limits) -> Result<Gradient, 
     Err(NoGradient::Run(refused.expect("a log is tried first")))
 }
 
+/// Derivative code for many inputs of one kind, which may be run on several threads.
+pub(crate) enum Prepared {
+    Back(Code),
+    Forwards(Forward),
+}
+
+impl Prepared {
+    /// Makes it for inputs like these, in the mode in which [`gradient`] would do it without a budget.
+    pub(crate) fn new(of: Target<'_>, mode: Mode, asked: &Asked) -> Result<Prepared, TransformError> {
+        if is_reverse(of, mode) {
+            let derived = plan::derived(of.program, of.wrt, &asked.storage)?;
+            Ok(Prepared::Back(Code::on(&asked.engine, &derived)))
+        } else {
+            Ok(Prepared::Forwards(Forward::new(of, &asked.engine)?))
+        }
+    }
+
+    /// The gradient at these inputs, without a word.
+    pub(crate) fn run(&self, of: Target<'_>, limits: &Limits) -> Result<Vec<Tensor<f64>>, NoGradient> {
+        let found = match self {
+            Prepared::Back(code) => back(code, of, limits, Storage::default()),
+            Prepared::Forwards(forward) => forwards_with(forward, of, limits, &|| ()),
+        };
+        found.map(|gradient| gradient.parts)
+    }
+}
+
+fn is_reverse(of: Target<'_>, mode: Mode) -> bool {
+    match mode {
+        Mode::Auto => of.numbers() > 1,
+        Mode::Forward => false,
+        Mode::Reverse => true,
+    }
+}
+
 fn back(code: &Code, of: Target<'_>, limits: &Limits, storage: Storage) -> Result<Gradient, NoGradient> {
-    let _progress = Progress::start("running forwards and backwards", 1);
     let ran = run_derivative(code, of.inputs, limits, 1)?;
     let parts = ran.outputs.into_iter().skip(1).map(tensor).collect();
     Ok(Gradient { parts, cost: ran.cost, mode: Mode::Reverse, storage, kept: Kept::Planned })
 }
 
+fn shown_back(
+    code: &Code,
+    of: Target<'_>,
+    limits: &Limits,
+    storage: Storage,
+) -> Result<Gradient, NoGradient> {
+    let _progress = Progress::start("running forwards and backwards", 1);
+    back(code, of, limits, storage)
+}
+
 /// The gradient in forward mode, number by number.
 fn forwards(forward: &Forward, of: Target<'_>, limits: &Limits) -> Result<Gradient, NoGradient> {
+    let progress = Progress::start("running forwards", of.numbers() as u64);
+    forwards_with(forward, of, limits, &|| progress.advance())
+}
+
+/// The same; each number is announced.
+fn forwards_with(
+    forward: &Forward,
+    of: Target<'_>,
+    limits: &Limits,
+    advance: &dyn Fn(),
+) -> Result<Gradient, NoGradient> {
     let mut all = Forward::with_tangents(of);
     let mut parts: Vec<Tensor<f64>> = of.wrt.iter().map(|&at| tensor(of.inputs[at].map(|_| 0.0))).collect();
     let mut cost = Cost::default();
-    let progress = Progress::start("running forwards", of.numbers() as u64);
     for (at, part) in parts.iter_mut().enumerate() {
         for element in 0..part.data.len() {
             *entry(&mut all[of.inputs.len() + at], element) = 1.0;
@@ -141,7 +190,7 @@ fn forwards(forward: &Forward, of: Target<'_>, limits: &Limits) -> Result<Gradie
             *entry(&mut all[of.inputs.len() + at], element) = 0.0;
             part.data[element] = ran.outputs[1].as_real().expect("the tangent of a number is a number");
             cost = cost.then(ran.cost);
-            progress.advance();
+            advance();
         }
     }
     cost.charged = cost.charged.saturating_add(usize::try_from(forward.held).unwrap_or(usize::MAX));

@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::path::Path;
 use std::sync::Arc;
 
 use palinode_ir::interp::{Datum, Tensor};
@@ -14,7 +15,7 @@ use palinode_ir::{Elem, Type};
 
 use crate::args::ModelArgs;
 use crate::assign::{self, Numbers, unknown};
-use crate::data::{self, Contents, Spec, Wanted};
+use crate::data::{self, Contents, Rows, Spec, Wanted};
 use crate::model::{Loaded, described};
 use crate::numbers;
 use crate::problem::{Exit, Failed, Problem};
@@ -51,17 +52,97 @@ pub(crate) fn bind(
     loaded: &Loaded,
     args: &ModelArgs,
 ) -> Result<Vec<Datum<f64>>, Failed> {
+    bind_with(session, loaded, args, None)
+}
+
+/// The rows of a batch, and a value for each argument of the program: those of the first row, and what all
+/// rows have in common.
+pub(crate) fn bind_batch(
+    session: &mut Session,
+    loaded: &Loaded,
+    args: &ModelArgs,
+    path: &Path,
+) -> Result<(Vec<Datum<f64>>, Rows), Failed> {
+    let wanted: Vec<Wanted> = loaded.arguments().iter().map(wanted).collect();
+    let rows = data::load_rows(session, path, &wanted)?;
+    let inputs = bind_with(session, loaded, args, Some(&rows))?;
+    one_length(loaded, &rows)?;
+    Ok((inputs, rows))
+}
+
+/// A length is that of arrays, which have the same columns in all rows.
+fn one_length(loaded: &Loaded, rows: &Rows) -> Result<(), Failed> {
+    let is_length = |name: &str| {
+        let mut lengths = loaded.arguments().iter().flat_map(|argument| &argument.lengths);
+        lengths.any(|spec| named(spec) == Some(name))
+    };
+    let changes = |part: &&data::Part| {
+        let argument = &loaded.arguments()[part.argument];
+        argument.ty == Type::INT && is_length(&argument.name) && part.data.iter().any(|&n| n != part.data[0])
+    };
+    let Some(part) = rows.parts.iter().find(changes) else { return Ok(()) };
+    let argument = &loaded.arguments()[part.argument];
+    let message = format!("`{}` is a length, so it cannot change from row to row", argument.name);
+    let problem = Problem::new("PAL0288", Exit::Input, message).note(format!("in {}", rows.file));
+    let problem = problem.at(loaded.file, argument.span.range(), "declared here");
+    Err(problem
+        .help("make a batch for each length, or leave the column out: it follows from the arrays")
+        .into())
+}
+
+/// Writes what a row has into inputs that were bound.
+pub(crate) fn set_row(loaded: &Loaded, rows: &Rows, row: usize, inputs: &mut [Datum<f64>]) {
+    for part in &rows.parts {
+        let unit = loaded.arguments()[part.argument].unit.as_ref();
+        match &mut inputs[part.argument] {
+            Datum::Real(tensor) => {
+                for (x, &given) in tensor.data.iter_mut().zip(part.row(row)) {
+                    *x = unit.map_or(given, |unit| unit.to_si(given));
+                }
+            }
+            Datum::Int(tensor) => {
+                tensor.data.iter_mut().zip(part.row(row)).for_each(|(n, &given)| *n = given as i64);
+            }
+            Datum::Bool(_) => unreachable!("a model has no arguments that are truth values"),
+        }
+    }
+}
+
+fn bind_with(
+    session: &mut Session,
+    loaded: &Loaded,
+    args: &ModelArgs,
+    rows: Option<&Rows>,
+) -> Result<Vec<Datum<f64>>, Failed> {
     let arguments = loaded.arguments();
     let mut given: Vec<Option<Given>> = arguments.iter().map(default_of).collect();
     let explicit: Vec<Spec> = args.data.iter().map(|word| Spec::parse(word, None)).collect();
     let files = if explicit.is_empty() { &loaded.data } else { &explicit };
     let contents = from_files(session, arguments, files, &mut given)?;
     from_command_line(session, arguments, args, &mut given)?;
+    from_rows(arguments, rows, &mut given)?;
     warn_of_unused(session, arguments, &contents, &given);
     let mut binder = Binder { loaded, contents, lengths: BTreeMap::new(), problems: Vec::new() };
     binder.fit(&mut given);
     binder.stated();
     binder.finish(given)
+}
+
+/// The first row of a batch.
+fn from_rows(arguments: &[Argument], rows: Option<&Rows>, given: &mut [Option<Given>]) -> Result<(), Failed> {
+    let mut problems = Vec::new();
+    for (rows, part) in rows.iter().flat_map(|rows| rows.parts.iter().map(move |part| (rows, part))) {
+        let (name, own) = (&arguments[part.argument].name, &mut given[part.argument]);
+        let also = own.as_ref().map(|given| &given.origin).filter(|origin| !matches!(origin, Origin::Model));
+        if let Some(origin) = also {
+            let message = format!("`{name}` has columns in {}, and is given a value besides", rows.file);
+            let problem = origin.place(Problem::new("PAL0290", Exit::Usage, message));
+            problems.push(problem.help("leave out one of them"));
+        }
+        let numbers = Numbers { shape: part.shape.clone(), data: part.row(0).to_vec() };
+        *own = Some(Given { numbers, origin: Origin::File(rows.file.clone()) });
+    }
+    if problems.is_empty() { Ok(()) } else { Err(Failed(problems)) }
 }
 
 fn default_of(argument: &Argument) -> Option<Given> {

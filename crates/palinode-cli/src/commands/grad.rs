@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::answer::{Json, Text};
 use crate::args::{GradArgs, Mode};
-use crate::commands::{Meaning, Question, headline, rounds_counter, value_alone};
+use crate::commands::{Meaning, Question, batch, headline, rounds_counter, value_alone};
 use crate::execute::Cost;
 use crate::gradient::{Gradient, gradient, tensor};
 use crate::ladder::{Also, Planner};
@@ -32,6 +32,9 @@ use crate::{execute, explain, numbers, sides, storage, value};
 const MOST_FORWARDS: usize = 100;
 
 pub(crate) fn run(session: &mut Session, args: &GradArgs) -> Result<(), Failed> {
+    if args.batch.batch.is_some() {
+        return batch::grad(session, args);
+    }
     let Question { loaded, objective, wrt, mut inputs } =
         Question::read(session, &args.model, &args.derivative)?;
     let limits = execute::limits_and_sums(&args.model, &args.sums);

@@ -1,5 +1,6 @@
 //! One file per command: arguments -> an answer, or why there is none.
 
+pub(crate) mod batch;
 pub(crate) mod check;
 pub(crate) mod completions;
 pub(crate) mod fmt;

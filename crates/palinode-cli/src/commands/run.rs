@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::answer::{Json, Text};
 use crate::args::RunArgs;
-use crate::commands::{effort, measured, output_json, run_model, run_values};
+use crate::commands::{batch, effort, measured, output_json, run_model, run_values};
 use crate::execute::Ran;
 use crate::model::Loaded;
 use crate::numbers::Look;
@@ -16,6 +16,9 @@ use crate::table::{Cell, STRONG, table};
 use crate::{execute, inputs, model, numbers, storage, value};
 
 pub(crate) fn run(session: &mut Session, args: &RunArgs) -> Result<(), Failed> {
+    if args.batch.batch.is_some() {
+        return batch::run(session, args);
+    }
     let loaded = model::load(session, &args.model.model)?;
     let inputs = inputs::bind(session, &loaded, &args.model)?;
     let engine = execute::engine(&args.model);

@@ -16,20 +16,20 @@ use crate::problem::{Failed, Problem};
 
 /// A cell: its text without quotes, and where it is.
 #[derive(Clone, Debug)]
-struct Cell {
-    text: String,
-    range: Range<usize>,
+pub(super) struct Cell {
+    pub(super) text: String,
+    pub(super) range: Range<usize>,
 }
 
 /// A row.
 #[derive(Clone, Debug)]
-struct Row {
-    cells: Vec<Cell>,
-    range: Range<usize>,
+pub(super) struct Row {
+    pub(super) cells: Vec<Cell>,
+    pub(super) range: Range<usize>,
 }
 
 impl Row {
-    fn text(&self, column: usize) -> &str {
+    pub(super) fn text(&self, column: usize) -> &str {
         &self.cells[column].text
     }
 }
@@ -166,12 +166,12 @@ fn named_columns(reader: &mut Reader<'_>, header: &Row, one: &Wanted) -> Result<
     Err(problem.help(help).into())
 }
 
-fn no_row(reader: &mut Reader<'_>, header: &Row) -> Problem {
+pub(super) fn no_row(reader: &mut Reader<'_>, header: &Row) -> Problem {
     let problem = reader.problem("PAL0287", "there is a header but no row of data", header.range.clone());
     problem.help("add rows of numbers below it")
 }
 
-fn empty(reader: &Reader<'_>) -> Problem {
+pub(super) fn empty(reader: &Reader<'_>) -> Problem {
     reader.whole("PAL0287", "the data file has no data").help("put a header and rows of numbers into it")
 }
 
@@ -201,7 +201,7 @@ fn is_header(reader: &mut Reader<'_>, first: &Row) -> Result<bool, Failed> {
 }
 
 /// The text as rows.
-fn read(reader: &mut Reader<'_>) -> Result<Vec<Row>, Failed> {
+pub(super) fn read(reader: &mut Reader<'_>) -> Result<Vec<Row>, Failed> {
     let separator = separator(reader.text);
     let mut scan = Scan { text: reader.text, at: 0, separator };
     let mut rows: Vec<Row> = Vec::new();
@@ -370,18 +370,24 @@ impl Scan<'_> {
 /// Every row has as many cells as the first.
 fn check_even(reader: &mut Reader<'_>, table: &[Row]) -> Result<(), Failed> {
     let expected = table.first().map_or(0, |row| row.cells.len());
-    let Some(row) = table.iter().find(|row| row.cells.len() != expected) else { return Ok(()) };
+    match table.iter().find(|row| row.cells.len() != expected) {
+        Some(row) => Err(uneven(reader, row, expected).into()),
+        None => Ok(()),
+    }
+}
+
+/// A row with another number of cells than the first.
+pub(super) fn uneven(reader: &mut Reader<'_>, row: &Row, expected: usize) -> Problem {
     let message = format!(
         "this row has {}, the first has {expected}",
         crate::numbers::plural(row.cells.len() as u64, "cell")
     );
     let problem = reader.problem("PAL0286", message, row.range.clone());
-    let help = if row.cells.len() < expected {
+    problem.help(if row.cells.len() < expected {
         "a cell may be missing; every row needs one in each column"
     } else {
         "a decimal comma may have cut a number in two; write `1.5`, not `1,5`"
-    };
-    Err(problem.help(help).into())
+    })
 }
 
 /// The cells of these columns as numbers, row by row.
@@ -411,7 +417,7 @@ fn numbers(
     Ok(data)
 }
 
-fn bad_cell(reader: &mut Reader<'_>, cell: &Cell, bad: Bad, title: &str) -> Problem {
+pub(super) fn bad_cell(reader: &mut Reader<'_>, cell: &Cell, bad: Bad, title: &str) -> Problem {
     let (text, range) = (&cell.text, cell.range.clone());
     let message = match bad {
         Bad::Missing if text.is_empty() => format!("a value is missing in {title}"),
@@ -493,7 +499,7 @@ fn only(
 }
 
 /// Two columns for one name would be a guess.
-fn both_meant(reader: &mut Reader<'_>, header: &Row, a: usize, b: usize, name: &str) -> Failed {
+pub(super) fn both_meant(reader: &mut Reader<'_>, header: &Row, a: usize, b: usize, name: &str) -> Failed {
     let (one, other) = (header.text(a), header.text(b));
     let message = if one == other {
         format!("the columns {} and {} are both called `{one}`", a + 1, b + 1)

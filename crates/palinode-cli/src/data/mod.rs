@@ -7,6 +7,7 @@ mod csv;
 #[cfg(test)]
 mod fuzz;
 mod json;
+mod rows;
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -85,6 +86,41 @@ pub(crate) struct Contents {
     pub(crate) each: &'static str,
     /// The lengths of the model that it states.
     pub(crate) lengths: Vec<Stated>,
+}
+
+/// The rows of a batch: numbers for some arguments, one after the other in each row.
+#[derive(Clone, Debug)]
+pub(crate) struct Rows {
+    /// The file.
+    pub(crate) file: String,
+    pub(crate) count: usize,
+    pub(crate) parts: Vec<Part>,
+}
+
+/// What the rows have of one argument.
+#[derive(Clone, Debug)]
+pub(crate) struct Part {
+    /// Which of those that were wanted.
+    pub(crate) argument: usize,
+    /// Its lengths, in every row.
+    pub(crate) shape: Vec<usize>,
+    /// Row after row.
+    pub(crate) data: Vec<f64>,
+}
+
+impl Part {
+    /// The numbers of a row.
+    pub(crate) fn row(&self, row: usize) -> &[f64] {
+        let elements = self.shape.iter().product::<usize>();
+        &self.data[row * elements..(row + 1) * elements]
+    }
+}
+
+/// Reads a table of which every row is a sample, and every column an argument or one of its elements.
+pub(crate) fn load_rows(session: &mut Session, path: &Path, wanted: &[Wanted]) -> Result<Rows, Failed> {
+    let text = files::read(path, "the batch")?;
+    let name = path.display().to_string();
+    rows::read(&mut Reader { session, file: &name, text: &text }, wanted)
 }
 
 /// Reads a data file: what was wanted and found, and what it has unless it gives a single argument.

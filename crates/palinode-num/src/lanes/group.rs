@@ -246,7 +246,7 @@ mod tests {
             assert!(leave_if(|_| true));
             let (mut rounds, mut at) = (0, x);
             while at.less(Lanes::splat(3.0)).decided() == Some(true) {
-                at = at + Lanes::one();
+                at += Lanes::one();
                 rounds += 1;
             }
             rounds

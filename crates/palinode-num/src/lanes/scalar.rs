@@ -105,8 +105,8 @@ impl<const N: usize, P: Fn(usize) -> (Lanes<N>, Lanes<N>)> Task for Chain<N, P> 
     }
 }
 
-// What follows is what `f64` does with branches, written without, so that loops over lanes become vectors. (One
-// branch for all lanes, with a cold call, is slower: lanes that such a call might take stay in memory.)
+// What follows is what `f64` does with branches, written without, so that loops over lanes become vectors.
+// (One branch for all lanes, with a cold call, is slower: lanes that such a call might take stay in memory.)
 
 /// Whether a plain product with it is a strong one.
 #[inline(always)]
