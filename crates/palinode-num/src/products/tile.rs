@@ -43,8 +43,8 @@ impl<S: Scalar, const WIDTH: usize> Entries<S, WIDTH> for [&[S]; WIDTH] {
     fn entries(self) -> impl Iterator<Item = [S; WIDTH]> {
         let places = self.first().map_or(0, |line| line.len());
         // All have that length; this tells the compiler.
-        let lines = self.map(|line| &line[..places]);
-        (0..places).map(move |place| lines.map(|line| line[place]))
+        let lines: [&[S]; WIDTH] = core::array::from_fn(|line| &self[line][..places]);
+        (0..places).map(move |place| core::array::from_fn(|line| lines[line][place]))
     }
 }
 
