@@ -131,6 +131,26 @@ pub(super) fn sin<D: Double>(x: D) -> D {
     odd(x, reduce(x).sin())
 }
 
+/// Whether there is no quarter turn to be taken off: `r` is the angle, and the rest is 0.
+#[inline(always)]
+pub(super) fn is_near(x: f64) -> bool {
+    x.abs() < 0.78
+}
+
+#[inline(always)]
+pub(super) fn sin_near(x: f64) -> f64 {
+    let z = x * x;
+    odd(x, x + x * z * polynomial(z, &SIN))
+}
+
+#[inline(always)]
+pub(super) fn cos_near(x: f64) -> f64 {
+    let z = x * x;
+    let squared = square(x);
+    let cosine = Pair::quick_sum(1.0, squared.hi * -0.5);
+    cosine.plus(z * z * polynomial(z, &COS) - squared.lo * 0.5).value()
+}
+
 #[inline(always)]
 pub(super) fn sin_far<D: Double>(x: D) -> D {
     reduce_far(x).sin()
@@ -159,6 +179,9 @@ pub(super) fn tan_far<D: Double>(x: D) -> D {
 /// Both at once, with the bits of each.
 #[inline(always)]
 pub(super) fn sin_cos(x: f64) -> (f64, f64) {
+    if is_near(x) {
+        return (sin_near(x), cos_near(x));
+    }
     let reduced = if is_far(x) { reduce_far(x) } else { reduce(x) };
     (odd(x, reduced.sin()), reduced.cos())
 }

@@ -78,11 +78,33 @@ pub(super) fn exp<D: Double>(x: D) -> D {
     reduced.scaled(reduced.fraction().value())
 }
 
+/// Whether `e^x` and `2^x` are normal numbers, far from the ends.
+#[inline(always)]
+pub(super) fn is_moderate(x: f64) -> bool {
+    x.abs() < 700.0
+}
+
+#[inline(always)]
+pub(super) fn exp_of_moderate(x: f64) -> f64 {
+    let reduced = reduce(x);
+    reduced.moved(reduced.fraction().value())
+}
+
+#[inline(always)]
+pub(super) fn exp2_of_moderate(x: f64) -> f64 {
+    let reduced = reduce_binary(x);
+    reduced.moved(reduced.fraction().value())
+}
+
+#[inline(always)]
+fn reduce_binary<D: Double>(x: D) -> Reduced<D> {
+    let (steps, word) = rounded(x * 64.0);
+    Reduced { steps, word, r: (x - steps * (1.0 / 64.0)) * LN_2 }
+}
+
 #[inline(always)]
 pub(super) fn exp2<D: Double>(x: D) -> D {
-    let x = x.at_least(-1080.0).at_most(1025.0);
-    let (steps, word) = rounded(x * 64.0);
-    let reduced = Reduced { steps, word, r: (x - steps * (1.0 / 64.0)) * LN_2 };
+    let reduced = reduce_binary(x.at_least(-1080.0).at_most(1025.0));
     reduced.scaled(reduced.fraction().value())
 }
 

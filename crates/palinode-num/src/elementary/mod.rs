@@ -9,7 +9,9 @@
 //! 754 defines to the bit; no fused multiply-add, no library. So a function has the same bits as a scalar and
 //! anywhere in a slice, on every instruction set and platform. (The bits of a NaN are not specified.)
 //! Where a few arguments need another text (angles from 2^18 on, powers of negative numbers), there are two:
-//! a fast one for all arguments, with a flag, then a slow one for the rare arguments.
+//! a fast one for all arguments, with a flag, then a slow one for the rare arguments. Where many arguments
+//! need less (angles below a quarter turn, exponentials that are normal numbers), single numbers take a short
+//! cut that gives the same bits.
 //!
 //! The map: `double.rs` the vocabulary, `pair.rs` numbers of more bits, `exponential.rs`, `hyperbolic.rs`,
 //! `logarithm.rs`, `power.rs`, `circular.rs`, `angle.rs` and `error_function.rs` the functions, `slices.rs`
@@ -47,6 +49,16 @@ trait OfOne {
     fn slow<D: Double>(x: D) -> D {
         x
     }
+    /// Whether [`near`](Self::near) holds: of numbers one by one, which can take a branch.
+    #[inline(always)]
+    fn is_near(_: f64) -> bool {
+        false
+    }
+    /// Its value with the same bits, by fewer operations, if the argument is near.
+    #[inline(always)]
+    fn near(x: f64) -> f64 {
+        x
+    }
 }
 
 /// The text of a function of two arguments, likewise.
@@ -65,7 +77,13 @@ trait OfTwo {
 /// The value for one number.
 #[inline(always)]
 fn scalar<F: OfOne>(x: f64) -> f64 {
-    if F::is_rare(x) { rare::<F>(x) } else { F::fast(x) }
+    if F::is_near(x) {
+        F::near(x)
+    } else if F::is_rare(x) {
+        rare::<F>(x)
+    } else {
+        F::fast(x)
+    }
 }
 
 #[cold]
@@ -90,7 +108,7 @@ macro_rules! functions {
     (
         one {
             $($(#[$doc:meta])* $Name:ident $name:ident = $fast:path
-                $(, rare $is_rare:path => $slow:path)?;)*
+                $(, near $is_near:path => $near:path)? $(, rare $is_rare:path => $slow:path)?;)*
         }
         two {
             $($(#[$doc2:meta])* $Name2:ident $name2:ident = $fast2:path $(, rare $is_rare2:path => $slow2:path)?;)*
@@ -202,6 +220,14 @@ macro_rules! functions {
                     $fast(x)
                 }
                 $(#[inline(always)]
+                fn is_near(x: f64) -> bool {
+                    $is_near(x)
+                }
+                #[inline(always)]
+                fn near(x: f64) -> f64 {
+                    $near(x)
+                })?
+                $(#[inline(always)]
                 fn is_rare<D: Double>(x: D) -> D::Mask {
                     $is_rare(x)
                 }
@@ -243,9 +269,9 @@ macro_rules! functions {
 functions! {
     one {
         /// `e^x`.
-        Exp exp = exponential::exp;
+        Exp exp = exponential::exp, near exponential::is_moderate => exponential::exp_of_moderate;
         /// `2^x`.
-        Exp2 exp2 = exponential::exp2;
+        Exp2 exp2 = exponential::exp2, near exponential::is_moderate => exponential::exp2_of_moderate;
         /// `e^x - 1`.
         ExpM1 exp_m1 = hyperbolic::exp_m1;
         /// Natural logarithm.
@@ -257,9 +283,9 @@ functions! {
         /// Logarithm to base 10.
         Log10 log10 = logarithm::log10;
         /// Sine.
-        Sin sin = circular::sin, rare circular::is_far => circular::sin_far;
+        Sin sin = circular::sin, near circular::is_near => circular::sin_near, rare circular::is_far => circular::sin_far;
         /// Cosine.
-        Cos cos = circular::cos, rare circular::is_far => circular::cos_far;
+        Cos cos = circular::cos, near circular::is_near => circular::cos_near, rare circular::is_far => circular::cos_far;
         /// Tangent.
         Tan tan = circular::tan, rare circular::is_far => circular::tan_far;
         /// Arc sine.

@@ -181,6 +181,33 @@ fn same(a: f64, b: f64) -> bool {
     a.to_bits() == b.to_bits() || a.is_nan() && b.is_nan()
 }
 
+#[test]
+fn short_cuts_of_single_numbers_have_the_bits_of_the_text() {
+    /// Where short cuts begin and end.
+    const ENDS: [f64; 3] = [0.0, 0.78, 700.0];
+    let mut random = Random(70);
+    for &function in Function::ALL {
+        for case in 0..count() {
+            let x = match case % 4 {
+                0 => random.near(ENDS[case / 4 % ENDS.len()]),
+                1 => random.unit(),
+                2 => random.unit() * 720.0,
+                _ => random.argument(),
+            };
+            if function.is_rare(x) {
+                continue;
+            }
+            let (found, expected) = (function.of(x), function.fast(x));
+            assert!(same(found, expected), "{function:?}({x:e}) is {expected:e}, not {found:e}");
+        }
+    }
+    for _ in 0..count() {
+        let x = random.argument();
+        let (sine, cosine) = palinode_num::elementary::sin_cos(x);
+        assert!(same(sine, Function::Sin.of(x)) && same(cosine, Function::Cos.of(x)), "{x:e}");
+    }
+}
+
 fn instruction_sets() -> impl Iterator<Item = InstructionSet> {
     InstructionSet::ALL.into_iter().filter(|set| set.is_available())
 }
