@@ -4,12 +4,13 @@
 //! workspace, or at a pointer where buffers are exchanged or grow. Sticky checks (infinities, overflows) are
 //! or-ed into one register that is tested at the end; the others leave at once.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::types::Type;
 use cranelift_codegen::ir::{
-    self, AbiParam, Block, InstBuilder, MemFlagsData, StackSlotData, StackSlotKind, Value, types,
+    self, AbiParam, Block, InstBuilder, MemFlagsData, StackSlot, StackSlotData, StackSlotKind, Value, types,
 };
 use cranelift_codegen::isa::TargetIsa;
 use cranelift_codegen::settings::{self, Configurable};
@@ -58,6 +59,9 @@ impl Drop for Compiled {
 /// The alignment of buffers.
 const LINE: usize = 64;
 
+/// So many bytes of the stack are there in any thread.
+const MOST_OF_STACK: u32 = 1 << 20;
+
 fn isa() -> Result<Arc<dyn TargetIsa>, Refused> {
     let mut flags = settings::builder();
     let set = [
@@ -65,7 +69,10 @@ fn isa() -> Result<Arc<dyn TargetIsa>, Refused> {
         ("is_pic", "false"),
         ("opt_level", "speed"),
         ("enable_verifier", if cfg!(debug_assertions) { "true" } else { "false" }),
-        ("enable_probestack", "false"),
+        // A frame of many registers may be longer than the guard page behind the stack: each page of it is
+        // touched in order.
+        ("enable_probestack", "true"),
+        ("probestack_strategy", "inline"),
         ("unwind_info", "false"),
     ];
     for (name, value) in set {
@@ -118,6 +125,11 @@ pub(crate) fn compile(form: &LoopForm) -> Result<Compiled, Refused> {
         sites
     };
     module.define_function(entry, &mut context).map_err(|error| refused(&format!("{error:?}")))?;
+    let layout = context.compiled_code().and_then(|code| code.buffer.frame_layout());
+    let frame = layout.map_or(0, |layout| layout.frame_to_fp_offset);
+    if frame > MOST_OF_STACK {
+        return Err(Refused(format!("it takes {frame} bytes of the stack")));
+    }
     module.clear_context(&mut context);
     module.finalize_definitions().map_err(|error| refused(&error))?;
     let address = module.get_finalized_function(entry);
@@ -161,6 +173,8 @@ pub(crate) struct Gen<'f> {
     steps: Variable,
     stop: Block,
     sites: Vec<Site>,
+    /// By how many words they have.
+    slots: BTreeMap<usize, StackSlot>,
 }
 
 impl<'f> Gen<'f> {
@@ -197,6 +211,7 @@ impl<'f> Gen<'f> {
             steps,
             stop,
             sites: Vec::new(),
+            slots: BTreeMap::new(),
             builder,
         };
         gen_.begin(params[2]);
@@ -333,7 +348,7 @@ impl<'f> Gen<'f> {
         let (mut base, offset) = self.base(buf);
         for &(reg, factor) in &index.terms {
             let mut term = self.get(reg);
-            term = match factor * bytes {
+            term = match factor.wrapping_mul(bytes) {
                 1 => term,
                 n if n > 0 && n.count_ones() == 1 => {
                     self.builder.ins().ishl_imm_s(term, i64::from(n.trailing_zeros()))
@@ -342,7 +357,7 @@ impl<'f> Gen<'f> {
             };
             base = self.builder.ins().iadd(base, term);
         }
-        let offset = offset + (index.constant + more) * bytes;
+        let offset = index.constant.wrapping_add(more).wrapping_mul(bytes).wrapping_add(offset);
         match i32::try_from(offset) {
             Ok(offset) => (base, offset),
             Err(_) => (self.builder.ins().iadd_imm_s(base, offset), 0),
@@ -594,15 +609,21 @@ impl<'f> Gen<'f> {
         self.site(Site::Interpreted(Box::new(site)), &words, taken);
     }
 
+    /// So many words of the stack, for what is passed on now: calls that follow have the same ones.
+    pub(crate) fn slot(&mut self, words: usize) -> StackSlot {
+        let words = words.next_power_of_two();
+        let builder = &mut self.builder;
+        *self.slots.entry(words).or_insert_with(|| {
+            let bytes = 8 * words as u32;
+            builder.create_sized_stack_slot(StackSlotData::new(StackSlotKind::ExplicitSlot, bytes, 3))
+        })
+    }
+
     /// Calls what a site does, on words and addresses; leaves if it fails.
     fn site(&mut self, site: Site, given: &[Value], taken: &[Taken]) {
         // The words, followed by the scalars that are taken.
         let words = given.len() + 2 * taken.len();
-        let slot = self.builder.create_sized_stack_slot(StackSlotData::new(
-            StackSlotKind::ExplicitSlot,
-            8 * words as u32,
-            3,
-        ));
+        let slot = self.slot(words);
         let scalar = |number: usize| 8 * (given.len() + taken.len() + number) as i32;
         for (number, taken) in taken.iter().enumerate() {
             let address = match taken {

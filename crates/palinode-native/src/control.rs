@@ -1,7 +1,7 @@
 //! Loops and branches.
 
 use cranelift_codegen::ir::condcodes::IntCC;
-use cranelift_codegen::ir::{InstBuilder, StackSlotData, StackSlotKind, Value, types};
+use cranelift_codegen::ir::{InstBuilder, Value, types};
 use palinode_ir::loops::{Index, Kept, Operand, Reg, Stmt};
 
 use crate::codegen::{Gen, trusted};
@@ -75,8 +75,7 @@ impl Gen<'_> {
         let room = self.int(room as i64);
         let context = self.context;
         self.call(Which::SweepBegin, &[context, rounds, room]);
-        let slot = StackSlotData::new(StackSlotKind::ExplicitSlot, 16, 3);
-        let slot = self.builder.create_sized_stack_slot(slot);
+        let slot = self.slot(2);
         let head = self.builder.create_block();
         self.builder.ins().jump(head, &[]);
         self.builder.switch_to_block(head);

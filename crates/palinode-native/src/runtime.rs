@@ -4,14 +4,16 @@
 //! `palinode-num` that the interpreter calls, too, and other operations on whole arrays are run by the
 //! interpreter, so that the bits are the same.
 
+use std::panic::AssertUnwindSafe;
+
 use cranelift_codegen::ir::types::{self, Type};
 use palinode_core::machine::{Task, on_this_machine};
 use palinode_core::products::{MatrixView, add_product, times_vector};
 use palinode_core::rules::Row;
 use palinode_core::{decision, elementary};
 use palinode_ir::interp::{Code, Datum, Limits, Tensor, reduce_axis};
-use palinode_ir::loops::{Given, Kind, Matrix, Sweep, SweepStep, Taken};
-use palinode_ir::{Elem, Op, Reduction, Rule};
+use palinode_ir::loops::{Given, Kind, Matrix, Sweep, SweepStep, Taken, kernel_types, one_operation};
+use palinode_ir::{Op, Reduction, Rule};
 
 /// Comparisons of numbers that are not larger than this are shown to the hook for decisions.
 pub(crate) use palinode_core::decision::TINY;
@@ -295,25 +297,14 @@ impl Interpreted {
         taken: &[Taken],
         traps: bool,
     ) -> Interpreted {
-        let elem = |kind: Kind| match kind {
-            Kind::Real if single => Elem::F32,
-            Kind::Real => Elem::F64,
-            Kind::Int => Elem::Int,
-            Kind::Bool => Elem::Bool,
-        };
+        let (types, _) = kernel_types(op, single, given, kinds).expect("the verifier: it is a kernel");
         let shape = |given: &Given| match given {
             Given::Scalar(_) => None,
             Given::Array(place) => Some(place.shape.clone()),
         };
         let given: Vec<(Kind, Option<Vec<usize>>)> =
             kinds.iter().zip(given).map(|(&kind, given)| (kind, shape(given))).collect();
-        let types: Vec<palinode_ir::Type> = given
-            .iter()
-            .map(|(kind, shape)| {
-                palinode_ir::Type::array(elem(*kind), shape.as_ref().map_or(0, |shape| shape.len() as u8))
-            })
-            .collect();
-        let program = palinode_ir::loops::one_operation(op, &types);
+        let program = one_operation(op, &types);
         let taken = taken
             .iter()
             .map(|taken| match taken {
@@ -339,7 +330,12 @@ impl Interpreted {
             // SAFETY: the word is the scalar itself, or a pointer to as many elements as the shape has.
             inputs.push(unsafe { datum(*kind, word, shape.as_deref()) });
         }
-        let Ok(outputs) = self.code.run(&inputs, &self.limits) else { return false };
+        // Nothing may unwind through machine code: the interpreter will come here, too, and does.
+        let ran = std::panic::catch_unwind(AssertUnwindSafe(|| self.code.run(&inputs, &self.limits)));
+        let Ok(Ok(outputs)) = ran else { return false };
+        if outputs.iter().zip(&self.taken).any(|(output, &count)| output.elements() != count) {
+            return false;
+        }
         for (at, (output, count)) in outputs.iter().zip(&self.taken).enumerate() {
             // SAFETY: there is a word for each result, after those of the operands.
             let word = unsafe { words.add(self.given.len() + at) };
@@ -391,7 +387,6 @@ unsafe fn elements<T: Copy>(from: *const T, count: usize) -> Vec<T> {
 
 #[allow(unsafe_code)]
 unsafe fn copy<T: Copy>(from: &[T], to: *mut T, count: usize) {
-    assert_eq!(from.len(), count, "a kernel gives as many elements as its place has");
     if count > 0 {
         // SAFETY: as the caller says.
         unsafe { core::slice::from_raw_parts_mut(to, count) }.copy_from_slice(from);
@@ -416,7 +411,7 @@ extern "C" fn reserve(context: *mut Context, buf: i64, length: i64) -> i64 {
         // By a half at least, so that many pushes cost little.
         let wanted = length.max(held + held / 2).max(64);
         // While it is moved, it is there twice.
-        let bytes = wanted * 8;
+        let Some(bytes) = wanted.checked_mul(8) else { return 0 };
         if bytes > context.left || memory.try_reserve_exact(wanted - held).is_err() {
             return 0;
         }

@@ -5,7 +5,7 @@
 //! a program could go wrong, the form *stops* ([`Stmt::Within`], [`Stmt::Holds`], [`Stmt::Stop`], a sticky
 //! [`Stmt::Finite`] or an overflow), and the interpreter runs the program again and says what happened.
 //!
-//! Invariants, checked by [`super::verify`]:
+//! Invariants, checked by [`super::verify()`], whose header lists all of them:
 //! - a register is set before it is read, on every path, and holds values of one kind;
 //! - every index of a load or store lies in its buffer: by the ranges of the counters in it, or because a
 //!   [`Stmt::Within`] before it says so;
@@ -19,6 +19,9 @@ use palinode_core::rules::Row;
 
 use crate::op::{Comparison, IntOp, Op, Reduction, Rule};
 use crate::types::{Elem, Span};
+
+/// How deep blocks may nest: whatever walks a form must not run out of stack.
+pub(super) const DEEPEST: usize = 256;
 
 /// What a register or an element of a buffer is. Single precision is kept as a rounded double.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -259,6 +262,15 @@ pub enum Kept {
         /// Their snapshots.
         snapshots: Buf,
     },
+}
+
+impl Kept {
+    /// The buffer with its snapshots.
+    pub fn snapshots(self) -> Buf {
+        match self {
+            Kept::Scalar { snapshots, .. } | Kept::Array { snapshots, .. } => snapshots,
+        }
+    }
 }
 
 /// A statement. `to` is the register that it sets; `a`, `b`, `from`, `args` are what it reads.

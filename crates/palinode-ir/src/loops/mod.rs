@@ -12,15 +12,21 @@
 //! | `verify` | holds a loop form to its invariants |
 //! | `one` | a program of one operation, for kernels |
 //! | `print` | loop form -> text |
+//! | `parse` | text -> loop form |
+//! | `cursor` | a line of text, from left to right |
+//! | `names` | the words of the text |
 //! | `sweep` | what a sweep does next |
 //! | `traffic` | what loops compute and move |
 //! | `work` | about how much work a run is |
 //!
 //! Absent: machine code, and whatever knows a machine.
 
+mod cursor;
 mod form;
 mod lower;
+mod names;
 mod one;
+mod parse;
 mod passes;
 mod print;
 mod sweep;
@@ -33,7 +39,8 @@ pub use form::{
     Taken, Way,
 };
 pub use lower::{lower, lower_plainly};
-pub use one::one_operation;
+pub use one::{kernel_types, one_operation};
+pub use parse::parse;
 pub use passes::{PASSES, improve};
 pub use sweep::{Sweep, SweepStep};
 pub use traffic::{LoopTraffic, Traffic};

@@ -1,10 +1,27 @@
-//! Loop form -> text, for people and for tests.
+//! Loop form -> text, for people and for tests; [`parse`](super::parse()) reads it.
+//!
+//! ```text
+//! loops main(r0, b0[0][4]) -> (b1[0][4]) traps {
+//!   real: r0 r2-r3
+//!   int: r1
+//!   b0: real[4] input 0
+//!   b1: real[4] workspace (y)
+//!   each r1 in 0..4 {
+//!     r2 = b0[r1]
+//!     r3 = mul r2, r0
+//!     b1[r1] = r3
+//!   }
+//! }
+//! ```
 
 use core::fmt::{self, Display, Formatter, Write as _};
 
 use super::form::{
     Buf, Given, Index, Kept, Kind, LoopForm, Matrix, Operand, Place, Port, Reg, Role, Stmt, Taken,
 };
+use super::names::{Begins, Makes, Wholes};
+use crate::op::{Literal, Rule};
+use crate::text::{encode, literal_text};
 
 impl Display for Reg {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
@@ -22,9 +39,9 @@ impl Display for Operand {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
             Operand::Reg(reg) => write!(f, "{reg}"),
-            Operand::Real(value) => write!(f, "{value:?}"),
-            Operand::Int(n) => write!(f, "{n}i"),
-            Operand::Bool(value) => write!(f, "{value}"),
+            Operand::Real(value) => f.write_str(&literal_text(Literal::Real(*value))),
+            Operand::Int(n) => f.write_str(&literal_text(Literal::Int(*n))),
+            Operand::Bool(value) => f.write_str(&literal_text(Literal::Bool(*value))),
         }
     }
 }
@@ -102,16 +119,6 @@ impl Display for Port {
     }
 }
 
-impl Kind {
-    fn name(self) -> &'static str {
-        match self {
-            Kind::Real => "real",
-            Kind::Int => "int",
-            Kind::Bool => "bool",
-        }
-    }
-}
-
 fn listed<T: Display>(all: &[T]) -> String {
     all.iter().map(T::to_string).collect::<Vec<_>>().join(", ")
 }
@@ -122,17 +129,20 @@ impl Display for LoopForm {
         writeln!(
             f,
             "loops {}({}) -> ({}){traps} {{",
-            self.name,
+            encode(&self.name),
             listed(&self.inputs),
             listed(&self.outputs)
         )?;
+        for kind in Kind::ALL {
+            f.write_str(&registers_of(kind, &self.registers))?;
+        }
         for (number, buffer) in self.buffers.iter().enumerate() {
             let role = match buffer.role {
                 Role::Input(number) => format!("input {number}"),
                 Role::Workspace => "workspace".into(),
                 Role::Growing => "growing".into(),
             };
-            let name = buffer.name.as_ref().map(|name| format!(" ({name})")).unwrap_or_default();
+            let name = buffer.name.as_ref().map(|name| format!(" ({})", encode(name))).unwrap_or_default();
             writeln!(f, "  b{number}: {}[{}] {role}{name}", buffer.kind.name(), buffer.length)?;
         }
         let mut text = String::new();
@@ -140,6 +150,45 @@ impl Display for LoopForm {
         f.write_str(&text)?;
         writeln!(f, "}}")
     }
+}
+
+/// So long are lines of registers, about.
+const WIDTH: usize = 100;
+
+/// Lines of all registers of a kind: `  real: r0 r4-r9`.
+fn registers_of(kind: Kind, registers: &[Kind]) -> String {
+    let (mut lines, mut line, mut at) = (String::new(), String::new(), 0);
+    for run in registers.chunk_by(|a, b| a == b) {
+        let (first, last) = (at, at + run.len() - 1);
+        at += run.len();
+        if run[0] != kind {
+            continue;
+        }
+        let _ = match run.len() {
+            1 => write!(line, " r{first}"),
+            _ => write!(line, " r{first}-r{last}"),
+        };
+        if line.len() > WIDTH {
+            let _ = writeln!(lines, "  {}:{line}", kind.name());
+            line.clear();
+        }
+    }
+    if !line.is_empty() {
+        let _ = writeln!(lines, "  {}:{line}", kind.name());
+    }
+    lines
+}
+
+fn named_rule(rule: &Rule) -> String {
+    let parameter = if rule.is_parametric() { format!("<{}>", rule.parameter) } else { String::new() };
+    format!("{}{parameter}", rule.row.name())
+}
+
+/// How the text of a statement begins.
+pub(super) fn first_line(stmt: &Stmt) -> String {
+    let mut text = String::new();
+    print(stmt, 0, &mut text);
+    text.lines().next().unwrap_or_default().to_string()
 }
 
 fn print_block(stmts: &[Stmt], depth: usize, out: &mut String) {
@@ -151,49 +200,47 @@ fn print_block(stmts: &[Stmt], depth: usize, out: &mut String) {
 fn print(stmt: &Stmt, depth: usize, out: &mut String) {
     let pad = "  ".repeat(depth);
     let mut line = |text: String| {
-        let _ = writeln!(out, "{pad}{text}");
+        let _ = writeln!(out, "{pad}{}", text.trim_end());
     };
     match stmt {
         Stmt::Move { to, from } => line(format!("{to} = {from}")),
-        Stmt::Map { rule, to, args } => {
-            let parameter =
-                if rule.is_parametric() { format!("<{}>", rule.parameter) } else { String::new() };
-            line(format!("{to} = {}{parameter} {}", rule.row.name(), listed(args)));
-        }
-        Stmt::Round32 { to, a } => line(format!("{to} = round32 {a}")),
+        Stmt::Map { rule, to, args } => line(format!("{to} = {} {}", named_rule(rule), listed(args))),
+        Stmt::Round32 { to, a } => line(format!("{to} = {} {a}", Makes::Round32.name())),
         Stmt::Int { op, to, a, b } => line(format!("{to} = {} {a}, {b}", op.name())),
-        Stmt::Index { to, index } => line(format!("{to} = {index}")),
+        Stmt::Index { to, index } => line(format!("{to} = {} {index}", Makes::Index.name())),
         Stmt::Compare { op, to, a, b } => line(format!("{to} = {} {a}, {b}", op.name())),
-        Stmt::And { to, a, b } => line(format!("{to} = and {a}, {b}")),
-        Stmt::Or { to, a, b } => line(format!("{to} = or {a}, {b}")),
-        Stmt::Not { to, a } => line(format!("{to} = not {a}")),
-        Stmt::Select { to, holds, a, b } => line(format!("{to} = select {holds}, {a}, {b}")),
-        Stmt::Truncate { to, a } => line(format!("{to} = truncate {a}")),
-        Stmt::Convert { to, a } => line(format!("{to} = convert {a}")),
+        Stmt::And { to, a, b } => line(format!("{to} = {} {a}, {b}", Makes::And.name())),
+        Stmt::Or { to, a, b } => line(format!("{to} = {} {a}, {b}", Makes::Or.name())),
+        Stmt::Not { to, a } => line(format!("{to} = {} {a}", Makes::Not.name())),
+        Stmt::Select { to, holds, a, b } => {
+            line(format!("{to} = {} {holds}, {a}, {b}", Makes::Select.name()));
+        }
+        Stmt::Truncate { to, a } => line(format!("{to} = {} {a}", Makes::Truncate.name())),
+        Stmt::Convert { to, a } => line(format!("{to} = {} {a}", Makes::Convert.name())),
         Stmt::Load { to, buf, at } => line(format!("{to} = {buf}[{at}]")),
         Stmt::Store { buf, at, from } => line(format!("{buf}[{at}] = {from}")),
-        Stmt::Finite { a } => line(format!("finite {a}")),
-        Stmt::AllFinite { place } => line(format!("finite {place}")),
-        Stmt::Within { a, length } => line(format!("within {a}, {length}")),
-        Stmt::Holds { a } => line(format!("holds {a}")),
-        Stmt::Stop => line("stop".into()),
-        Stmt::Step => line("step".into()),
+        Stmt::Finite { a } => line(format!("{} {a}", Begins::Finite.name())),
+        Stmt::AllFinite { place } => line(format!("{} {place}", Begins::Finite.name())),
+        Stmt::Within { a, length } => line(format!("{} {a}, {length}", Begins::Within.name())),
+        Stmt::Holds { a } => line(format!("{} {a}", Begins::Holds.name())),
+        Stmt::Stop => line(Begins::Stop.name().into()),
+        Stmt::Step => line(Begins::Step.name().into()),
         Stmt::For { counter, rounds, descending, counts, body } => {
             let down = if *descending { "down " } else { "" };
             let steps = if *counts { " steps" } else { "" };
-            line(format!("for {counter} in {down}{rounds}{steps} {{"));
+            line(format!("{} {counter} in {down}{rounds}{steps} {{", Begins::For.name()));
             print_block(body, depth + 1, out);
             let _ = writeln!(out, "{pad}}}");
         }
         Stmt::While { condition, holds, body } => {
-            line("while {".into());
+            line(format!("{} {{", Begins::While.name()));
             print_block(condition, depth + 1, out);
             let _ = writeln!(out, "{pad}}} {holds} {{");
             print_block(body, depth + 1, out);
             let _ = writeln!(out, "{pad}}}");
         }
         Stmt::If { holds, then, other } => {
-            line(format!("if {holds} {{"));
+            line(format!("{} {holds} {{", Begins::If.name()));
             print_block(then, depth + 1, out);
             if !other.is_empty() {
                 let _ = writeln!(out, "{pad}}} else {{");
@@ -202,7 +249,8 @@ fn print(stmt: &Stmt, depth: usize, out: &mut String) {
             let _ = writeln!(out, "{pad}}}");
         }
         Stmt::Sweep { counter, rounds, room, state, advance, back } => {
-            line(format!("sweep {counter} in {rounds} snapshots {room} ({}) {{", listed(state)));
+            let state = listed(state);
+            line(format!("{} {counter} in {rounds} snapshots {room} ({state}) {{", Begins::Sweep.name()));
             print_block(advance, depth + 1, out);
             let _ = writeln!(out, "{pad}}} back {{");
             print_block(back, depth + 1, out);
@@ -211,24 +259,27 @@ fn print(stmt: &Stmt, depth: usize, out: &mut String) {
         Stmt::Each { axes, body } => {
             let axes: Vec<String> =
                 axes.iter().map(|(reg, from, to)| format!("{reg} in {from}..{to}")).collect();
-            line(format!("each {} {{", axes.join(", ")));
+            line(format!("{} {} {{", Begins::Each.name(), axes.join(", ")));
             print_block(body, depth + 1, out);
             let _ = writeln!(out, "{pad}}}");
         }
-        Stmt::Function { rule, place } => line(format!("{place} = {} itself", rule.row.name())),
+        Stmt::Function { rule, place } => line(format!("{place} = {} itself", named_rule(rule))),
         Stmt::Reduce { kind, from, to } => line(format!("{to} = {} {from}", kind.name())),
         Stmt::Product { strong, a, b, to, adds } => {
-            let (sign, name) =
-                (if *adds { "+=" } else { "=" }, if *strong { "strong_matmul" } else { "matmul" });
+            let sign = if *adds { "+=" } else { "=" };
+            let name = if *strong { Wholes::StrongProduct } else { Wholes::Product }.name();
             line(format!("{to} {sign} {name} {a}, {b}"));
         }
         Stmt::Dots { strong, a, x, to } => {
-            line(format!("{to} = {} {a}, {x}", if *strong { "strong_dots" } else { "dots" }));
+            let name = if *strong { Wholes::StrongDots } else { Wholes::Dots }.name();
+            line(format!("{to} = {name} {a}, {x}"));
         }
-        Stmt::Kernel { op, given, taken, .. } => {
-            line(format!("{} = {} {}", listed(taken), op.name(), listed(given)));
+        Stmt::Kernel { op, single, given, taken } => {
+            let single = if *single { "f32 " } else { "" };
+            let (taken, name) = (listed(taken), Wholes::Kernel.name());
+            line(format!("{taken} = {name} {single}{} {}", op.name(), listed(given)).trim_start().into());
         }
-        Stmt::Swap { a, b } => line(format!("swap {a}, {b}")),
-        Stmt::Reserve { buf, length } => line(format!("reserve {buf}, {length}")),
+        Stmt::Swap { a, b } => line(format!("{} {a}, {b}", Begins::Swap.name())),
+        Stmt::Reserve { buf, length } => line(format!("{} {buf}, {length}", Begins::Reserve.name())),
     }
 }

@@ -31,8 +31,32 @@ mod print;
 
 use std::fmt;
 
+pub(crate) use name::{decode, encode, is_plain};
 pub use parse::parse;
+pub(crate) use print::literal_text;
 pub use print::print;
+
+use crate::op::{Literal, Op};
+
+/// The literal that a text is.
+pub(crate) fn literal(text: &str) -> Result<Literal, String> {
+    let (tokens, errors) = lex::lex(text);
+    if let Some(error) = errors.first() {
+        return Err(error.message.clone());
+    }
+    let mut rest = tokens.iter().map(|token| token.kind);
+    let literal = operation::literal(&mut || rest.next().unwrap_or(lex::Kind::End))?;
+    match rest.next() {
+        None | Some(lex::Kind::End) => Ok(literal),
+        Some(_) => Err(format!("`{text}` is more than a literal")),
+    }
+}
+
+/// The operation of a name, if that is all there is to say of it.
+pub(crate) fn plain_operation(name: &str) -> Option<Op> {
+    let found = operation::operation(name)?;
+    matches!(found.form, operation::Form::Plain).then_some(found.op)
+}
 
 /// A mistake in a text.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -5,12 +5,12 @@
 //! name back.
 
 /// Whether a character stands for itself in a name.
-pub(super) fn is_plain(c: char) -> bool {
+pub(crate) fn is_plain(c: char) -> bool {
     c.is_alphanumeric() || c == '_' || c == '.'
 }
 
 /// A name as a word.
-pub(super) fn encode(name: &str) -> String {
+pub(crate) fn encode(name: &str) -> String {
     if name.is_empty() {
         return "\\{}".to_string();
     }
@@ -26,7 +26,7 @@ pub(super) fn encode(name: &str) -> String {
 }
 
 /// The name that a word stands for; `None` if an escape is not a character.
-pub(super) fn decode(word: &str) -> Option<String> {
+pub(crate) fn decode(word: &str) -> Option<String> {
     let mut name = String::with_capacity(word.len());
     let mut rest = word;
     while let Some(at) = rest.find('\\') {

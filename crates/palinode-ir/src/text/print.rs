@@ -252,7 +252,7 @@ fn kept_text(keep: Option<Keep>) -> String {
     }
 }
 
-fn literal_text(literal: Literal) -> String {
+pub(crate) fn literal_text(literal: Literal) -> String {
     match literal {
         Literal::Real(value) if value.is_nan() => format!("nan:{:016x}", value.to_bits()),
         Literal::Real(value) => format!("{value:?}"),

@@ -10,6 +10,7 @@ mod implicit;
 mod inplace;
 mod interp;
 mod interp_arrays;
+mod loops;
 mod pal;
 mod passes_derivatives;
 mod passes_files;
@@ -18,6 +19,7 @@ mod peak;
 mod plan;
 mod plan_hard;
 mod planted_liveness;
+mod planted_loops;
 mod planted_transforms;
 mod posits;
 mod random;
@@ -29,6 +31,9 @@ mod text;
 mod trace;
 mod traffic;
 mod transform;
+
+/// How long vectors of random sources are.
+const LENGTH: usize = 3;
 
 /// Whether expected texts are written anew instead of compared.
 fn is_blessed() -> bool {

@@ -32,6 +32,7 @@ fn form() -> LoopForm {
             ],
         }],
         traps: true,
+        spans: Vec::new(),
     }
 }
 

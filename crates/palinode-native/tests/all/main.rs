@@ -1,6 +1,12 @@
 //! The integration tests of `palinode-native`, in one binary.
 
+/// Texts that are damaged, and forms run statement by statement, as in the tests of `palinode-ir`.
+#[path = "../../../palinode-ir/tests/all/loops/damage.rs"]
+mod damage;
+#[path = "../../../palinode-ir/tests/all/loops/direct.rs"]
+mod direct;
 mod examples;
+mod forms;
 mod hostile;
 mod programs;
 /// The generators of random programs are those of `palinode-ir`.
@@ -8,3 +14,6 @@ mod programs;
 #[path = "../../../palinode-ir/tests/all/random/mod.rs"]
 mod random;
 mod support;
+
+/// How long vectors of random sources are: rows of pairs, and one more.
+const LENGTH: usize = 5;

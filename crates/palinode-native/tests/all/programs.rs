@@ -14,21 +14,28 @@ use crate::random::source::Source;
 use crate::random::variant::with_hidden_rows;
 use crate::support::{Outcome, compare, defaults};
 use palinode_ir::interp::Datum;
-use palinode_ir::{Program, pal, passes, transform};
+use palinode_ir::{Keep, Op, Program, pal, passes, transform};
 
-fn from_environment(name: &str, otherwise: u64) -> u64 {
+pub(crate) fn from_environment(name: &str, otherwise: u64) -> u64 {
     std::env::var(name).ok().and_then(|value| value.parse().ok()).unwrap_or(otherwise)
 }
 
 type Counts = BTreeMap<String, usize>;
 
-/// The program, its gradient and its Hessian, as they are and simplified.
-fn family(program: &Program, wrt: &[usize]) -> Vec<(&'static str, Program)> {
+/// The program, its gradient and its Hessian, as they are and simplified, and its gradient with few states of
+/// loops kept.
+pub(crate) fn family(program: &Program, wrt: &[usize], snapshots: u64) -> Vec<(&'static str, Program)> {
     let mut all =
         vec![("as it is", program.clone()), ("simplified", passes::simplify(&passes::inline(program)))];
     if let Ok(gradient) = transform::value_and_grad(program, wrt) {
         all.push(("gradient", passes::simplify(&gradient)));
         all.push(("gradient as it is", gradient));
+    }
+    let kept = transform::keeping(program, &|_| Some(Keep::Snapshots(snapshots)));
+    if let Ok(gradient) = transform::value_and_grad(&kept, wrt)
+        && gradient.count(|inst| matches!(inst.op, Op::Sweep { .. })) > 0
+    {
+        all.push(("gradient with few states", passes::simplify(&gradient)));
     }
     if let Ok(hessian) = transform::hessian(program, wrt) {
         all.push(("hessian", passes::simplify(&hessian)));
@@ -36,8 +43,14 @@ fn family(program: &Program, wrt: &[usize]) -> Vec<(&'static str, Program)> {
     all
 }
 
-fn judge(program: &Program, inputs: &[Datum<f64>], wrt: &[usize], counts: &mut Counts) -> Result<(), String> {
-    for (what, program) in family(program, wrt) {
+fn judge(
+    program: &Program,
+    inputs: &[Datum<f64>],
+    wrt: &[usize],
+    snapshots: u64,
+    counts: &mut Counts,
+) -> Result<(), String> {
+    for (what, program) in family(program, wrt, snapshots) {
         for traps in [true, false] {
             let judged = catch_unwind(AssertUnwindSafe(|| compare(&program, inputs, traps)));
             let outcome = match judged {
@@ -70,12 +83,18 @@ fn judge(program: &Program, inputs: &[Datum<f64>], wrt: &[usize], counts: &mut C
     Ok(())
 }
 
-fn of_source(source: &Source, counts: &mut Counts) -> Result<(), String> {
+/// The program of a source, and its defaults.
+pub(crate) fn of_source(source: &Source) -> Result<(Program, Vec<Datum<f64>>), String> {
     let text = source.text();
     let model = pal::compile(&text).map_err(|found| format!("{found:?}"))?;
     let inputs = defaults(&model).ok_or("no defaults")?;
+    Ok((with_hidden_rows(model.program), inputs))
+}
+
+fn judge_source(source: &Source, counts: &mut Counts) -> Result<(), String> {
+    let (program, inputs) = of_source(source)?;
     let wrt: Vec<usize> = (0..inputs.len()).collect();
-    judge(&with_hidden_rows(model.program), &inputs, &wrt, counts)
+    judge(&program, &inputs, &wrt, 2, counts)
 }
 
 #[test]
@@ -85,14 +104,14 @@ fn random_sources_give_the_same_bits() {
     let mut failures = Vec::new();
     for seed in first..first + count {
         let source = source(seed);
-        if let Err(failure) = of_source(&source, &mut counts) {
+        if let Err(failure) = judge_source(&source, &mut counts) {
             let kind = |failure: &str| failure.split(':').take(2).collect::<Vec<_>>().join(":");
             let small = shrunk(source, &|candidate| {
-                of_source(candidate, &mut Counts::new())
+                judge_source(candidate, &mut Counts::new())
                     .err()
                     .is_some_and(|again| kind(&again) == kind(&failure))
             });
-            let again = of_source(&small, &mut Counts::new()).err().unwrap_or_default();
+            let again = judge_source(&small, &mut Counts::new()).err().unwrap_or_default();
             let again: Vec<&str> = again.lines().take(120).collect();
             let first = failure.lines().next().unwrap_or_default();
             failures.push(format!("seed {seed}: {first}\n\nshrunk:\n{}\n{}", small.text(), again.join("\n")));
@@ -117,7 +136,7 @@ fn random_programs_give_the_same_bits() {
             let inputs = programs::inputs(&mut Random::new(seed));
             let wrt: Vec<usize> =
                 (0..inputs.len()).filter(|&at| matches!(inputs[at], Datum::Real(_))).collect();
-            if let Err(failure) = judge(&program, &inputs, &wrt, &mut counts) {
+            if let Err(failure) = judge(&program, &inputs, &wrt, 1 + seed % 3, &mut counts) {
                 panic!("seed {seed}: {failure}");
             }
         }
@@ -134,7 +153,7 @@ fn one_model() {
     let inputs = defaults(&model).unwrap();
     let wrt: Vec<usize> = (0..inputs.len()).collect();
     let mut counts = Counts::new();
-    let judged = judge(&model.program, &inputs, &wrt, &mut counts);
+    let judged = judge(&model.program, &inputs, &wrt, 2, &mut counts);
     println!("{counts:#?}");
     judged.unwrap_or_else(|failure| panic!("{failure}"));
 }

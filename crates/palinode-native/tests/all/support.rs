@@ -1,5 +1,6 @@
 //! Runs programs natively and by the interpreter, and compares.
 
+use palinode_core::Budget;
 use palinode_ir::Program;
 use palinode_ir::interp::{Code, Datum, Limits, Tensor};
 use palinode_ir::{loops, pal};
@@ -38,21 +39,27 @@ pub(crate) fn compare(program: &Program, inputs: &[Datum<f64>], traps: bool) -> 
         Err(refusal) => return Ok(Outcome::Refused(refusal.what)),
     };
     loops::verify(&form).map_err(|error| format!("the verifier: {error}\n{form}"))?;
+    // Places in the source are not part of the text.
+    let unplaced = loops::LoopForm { spans: Vec::new(), ..form.clone() };
+    if loops::parse(&form.to_string()) != Ok(unplaced) {
+        return Err(format!("it is not read back\n{form}"));
+    }
     let native = Native::new(form.clone()).map_err(|refused| format!("refused: {}\n{form}", refused.0))?;
     // Twice: what a run leaves behind must not matter.
     let _ = native.run(inputs, &limits);
     let found = native.run(inputs, &limits);
     match (expected, found) {
-        (Ok((expected, stats)), Ok((found, native))) => {
+        (Ok((expected, stats)), Ok((found, taken))) => {
             let (a, b): (Vec<_>, Vec<_>) =
                 (expected.iter().map(bits).collect(), found.iter().map(bits).collect());
             let shapes = expected.iter().zip(&found).all(|(a, b)| a.shape() == b.shape());
             if a != b || !shapes {
                 return Err(format!("results differ: {expected:?} and {found:?}\n{form}"));
             }
-            if native.steps != stats.steps {
-                return Err(format!("steps differ: {} and {}\n{form}", stats.steps, native.steps));
+            if taken.steps != stats.steps {
+                return Err(format!("steps differ: {} and {}\n{form}", stats.steps, taken.steps));
             }
+            within_budgets(&native, inputs, &limits, &found)?;
             Ok(Outcome::Same)
         }
         (Err(error), Err(_)) => Ok(Outcome::BothStop(error.to_string())),
@@ -61,6 +68,31 @@ pub(crate) fn compare(program: &Program, inputs: &[Datum<f64>], traps: bool) -> 
             Err(format!("the interpreter stops ({error}), machine code gives {found:?}\n{form}"))
         }
     }
+}
+
+/// A budget of what a run took is kept, with the same bits; of what a run takes at least, one byte less is
+/// too little.
+fn within_budgets(
+    native: &Native,
+    inputs: &[Datum<f64>],
+    limits: &Limits,
+    expected: &[Datum<f64>],
+) -> Result<(), String> {
+    let within = |bytes: usize| native.run(inputs, &Limits { budget: Budget::from(bytes), ..*limits });
+    if native.bytes() > 0 && within(native.bytes() - 1).is_ok() {
+        return Err(format!("a run within {} bytes", native.bytes() - 1));
+    }
+    for bytes in [native.bytes(), native.bytes() * 8 + (1 << 20)] {
+        // Operations of the interpreter, and what grows, take more.
+        let Ok((found, stats)) = within(bytes) else { continue };
+        if stats.heap_bytes > bytes {
+            return Err(format!("{} bytes within {bytes}", stats.heap_bytes));
+        }
+        if found.iter().map(bits).ne(expected.iter().map(bits)) {
+            return Err(format!("other results within {bytes} bytes: {found:?} and {expected:?}"));
+        }
+    }
+    Ok(())
 }
 
 /// The inputs that a model's defaults are.

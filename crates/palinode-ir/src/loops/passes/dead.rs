@@ -2,16 +2,18 @@
 //!
 //! A buffer that is never read, and neither given to anyone nor exchanged with one that is, needs no stores.
 //! In a loop over elements and in the body, registers that nobody reads are not set, unless setting them may
-//! stop the run.
+//! stop the run: what a list names may be outside of its array, whoever wants it.
 
 use crate::fast::FastSet;
 use crate::op::IntOp;
 
-use super::super::form::{Buf, LoopForm, Operand, Port, Reg, Role, Stmt};
+use super::super::form::{Buf, Index, LoopForm, Operand, Port, Reg, Role, Stmt};
+use super::super::verify::{Unproven, verify};
 use super::rewrite::target;
 use super::touch::Touch;
 
 pub(super) fn run(form: &mut LoopForm) {
+    let may_stop = unproven(form);
     loop {
         let mut reads = vec![false; form.buffers.len()];
         let mut exchanged = Vec::new();
@@ -36,7 +38,7 @@ pub(super) fn run(form: &mut LoopForm) {
         let is_dead = |buf: Buf| form.buffers[buf.index()].role == Role::Workspace && !reads[buf.index()];
         let mut removed = remove_stores(&mut form.body, &is_dead);
         find_uses(&form.body, &mut uses);
-        removed |= remove_unused(&mut form.body, &uses);
+        removed |= remove_unused(&mut form.body, &uses, &may_stop);
         if !removed {
             return;
         }
@@ -52,6 +54,27 @@ fn find_reads(stmts: &[Stmt], reads: &mut [bool], exchanged: &mut Vec<(usize, us
         }
         stmt.blocks().into_iter().for_each(|block| find_reads(block, reads, exchanged));
     }
+}
+
+/// What loads are of of which nobody knows that they are inside.
+fn unproven(form: &LoopForm) -> FastSet<(Buf, Index)> {
+    fn find(stmts: &[Stmt], unproven: &Unproven, found: &mut FastSet<(Buf, Index)>) {
+        for stmt in stmts {
+            if let Stmt::Load { buf, at, .. } = stmt
+                && unproven.contains(stmt)
+            {
+                found.insert((*buf, at.clone()));
+            }
+            stmt.blocks().into_iter().for_each(|block| find(block, unproven, found));
+        }
+    }
+    let mut found = FastSet::default();
+    if let Ok(unproven) = verify(form)
+        && !unproven.is_empty()
+    {
+        find(&form.body, &unproven, &mut found);
+    }
+    found
 }
 
 fn find_uses(stmts: &[Stmt], uses: &mut FastSet<Reg>) {
@@ -93,7 +116,7 @@ fn is_pure(stmt: &Stmt) -> bool {
     }
 }
 
-fn remove_unused(stmts: &mut Vec<Stmt>, uses: &FastSet<Reg>) -> bool {
+fn remove_unused(stmts: &mut Vec<Stmt>, uses: &FastSet<Reg>, may_stop: &FastSet<(Buf, Index)>) -> bool {
     let before = stmts.len();
     stmts.retain(|stmt| {
         let is_empty = matches!(stmt, Stmt::Each { body, .. } if body.is_empty());
@@ -105,12 +128,14 @@ fn remove_unused(stmts: &mut Vec<Stmt>, uses: &FastSet<Reg>) -> bool {
         let is_each = matches!(stmt, Stmt::Each { .. });
         for block in stmt.blocks_mut() {
             if is_each {
-                // Loads of loops over elements are inside.
                 let count = block.len();
-                block.retain(|stmt| !matches!(stmt, Stmt::Load { to, .. } if !uses.contains(to)));
+                block.retain(|stmt| match stmt {
+                    Stmt::Load { to, buf, at } => uses.contains(to) || may_stop.contains(&(*buf, at.clone())),
+                    _ => true,
+                });
                 removed |= block.len() != count;
             }
-            removed |= remove_unused(block, uses);
+            removed |= remove_unused(block, uses, may_stop);
         }
     }
     removed

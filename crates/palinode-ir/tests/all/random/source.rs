@@ -6,7 +6,7 @@
 use std::fmt::{self, Write};
 
 /// The length of vectors and the size of matrices.
-pub(crate) const LENGTH: usize = 3;
+pub(crate) const LENGTH: usize = crate::LENGTH;
 
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Scalar {
@@ -265,13 +265,20 @@ impl fmt::Display for Vector {
     }
 }
 
+/// A matrix with only a diagonal.
+fn diagonal(entry: impl Fn(usize) -> f64) -> [[f64; LENGTH]; LENGTH] {
+    let mut rows = [[0.0; LENGTH]; LENGTH];
+    rows.iter_mut().enumerate().for_each(|(at, row)| row[at] = entry(at));
+    rows
+}
+
 /// A symmetric positive definite matrix made from another one.
 struct WellBehaved<'a>(&'a Matrix);
 
 impl fmt::Display for WellBehaved<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let a = self.0;
-        write!(f, "([[2.0, 0.0, 0.0], [0.0, 2.0, 0.0], [0.0, 0.0, 2.0]] + tanh({a}) @ transpose(tanh({a})))")
+        write!(f, "({:?} + tanh({a}) @ transpose(tanh({a})))", diagonal(|_| 2.0))
     }
 }
 
@@ -284,7 +291,10 @@ impl fmt::Display for Matrix {
             Matrix::Transposed(a) => write!(f, "transpose({a})"),
             Matrix::Call(name, a) => write!(f, "{name}({a})"),
             Matrix::Binary(op, a, b) => write!(f, "({a} {op} {b})"),
-            Matrix::Reshaped(x) => write!(f, "reshape(concat({x}, {x}, {x}), {LENGTH}, {LENGTH})"),
+            Matrix::Reshaped(x) => {
+                let rows = vec![x.to_string(); LENGTH].join(", ");
+                write!(f, "reshape(concat({rows}), {LENGTH}, {LENGTH})")
+            }
             Matrix::Cholesky(a) => write!(f, "cholesky({})", WellBehaved(a)),
             Matrix::Inverse(a) => write!(f, "inv({})", WellBehaved(a)),
         }
@@ -328,7 +338,7 @@ impl Stmt {
             Stmt::Factors(name, parts, a) => {
                 let symmetric =
                     if *name == "eigh" { format!(" + transpose(tanh({a}))") } else { String::new() };
-                let apart = "[[2.0, 0.0, 0.0], [0.0, 5.0, 0.0], [0.0, 0.0, 9.0]]";
+                let apart = format!("{:?}", diagonal(|at| [2.0, 5.0, 9.0, 14.0, 20.0][at]));
                 writeln!(
                     out,
                     "{indent}let {} = {name}({apart} + 0.2 * (tanh({a}){symmetric}))",

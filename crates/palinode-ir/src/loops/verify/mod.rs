@@ -8,25 +8,40 @@
 //! that of its loop, and after a [`Stmt::Within`] a register is inside for the rest of its block. Any other
 //! integer may be anything.
 //!
-//! Invariants, each with the words of its refusal:
+//! Invariants, each with the words of its refusal (`tests/loops/refused.txt` has a form for each):
+//! - registers and buffers are there (`there is no`), the workspace has a number of bytes (`does not fit into
+//!   memory`), and blocks are not nested without end (`nested too deeply`);
+//! - an input has a buffer for itself, which is as long as it is (`is not what input`) and is only read
+//!   (`changes an input`); only what grows from nothing grows (`grows, but not from nothing`, `does not
+//!   grow`);
 //! - a register is set before it is read (`is read before it is set`), and gets what is of its kind
-//!   (`is of another kind`);
-//! - functions, reductions, products and kernels stay inside of their buffers (`leaves its buffer`), which do
-//!   not grow;
+//!   (`is of another kind`); a rule or kernel has its number of operands and results (`another number of`);
+//! - the terms of an index are sorted, and none is 0 (`are not in order`);
+//! - only a loop sets its counter (`counts the rounds of a loop around`), and that of an `Each` has rounds
+//!   (`runs over nothing`);
+//! - functions, reductions, products, kernels and what is given out stay inside of their buffers (`leaves its
+//!   buffer`), which do not grow;
 //! - a reduction or product writes to a buffer that it does not read (`reads what it writes`), and as many
 //!   reals as it has (`has other lengths`);
-//! - the buffers of a sweep hold its snapshots (`leave their buffer`);
-//! - inputs are only read (`changes an input`);
-//! - an `Each` holds no control, and no round of it reads what another one writes (`depends on other
-//! rounds`);
+//! - a sweep has memory for its snapshots (`leave their buffer`, `has no memory for snapshots`), each part of
+//!   its state for itself (`reads what it writes`);
+//! - an `Each` holds no control (`holds control`), and sets a register once (`is set twice in a round`); no
+//!   round of it reads what another one writes, and no register goes from round to round or is read behind
+//!   it (`depends on other rounds`);
+//! - a kernel is an operation without blocks that nothing else does (`is no kernel`);
 //! - buffers that are exchanged are of the workspace, of one kind and length (`exchanges unlike buffers`).
+
+mod each;
+mod memory;
+mod sets;
 
 use std::collections::HashSet;
 
-use super::form::{
-    Buf, Given, Index, Kept, Kind, LoopForm, Matrix, Operand, Place, Port, Reg, Role, Stmt, Taken,
-};
+use super::form::{Given, Kind, LoopForm, Operand, Port, Reg, Role, Stmt, Taken};
+use super::one::kernel_types;
+use super::print::first_line;
 use crate::op::{IntOp, Reduction};
+use each::{independent, is_plain};
 
 /// The loads and stores of a form that are to be checked when it runs, by their address in it.
 #[derive(Clone, Debug, Default)]
@@ -52,7 +67,7 @@ impl Unproven {
 /// Checks a loop form.
 ///
 /// # Errors
-/// The first invariant that does not hold, and where.
+/// The first invariant that does not hold, and the statement.
 pub fn verify(form: &LoopForm) -> Result<Unproven, String> {
     let mut set = vec![0_u32; form.registers.len()];
     for port in &form.inputs {
@@ -60,29 +75,24 @@ pub fn verify(form: &LoopForm) -> Result<Unproven, String> {
             *set.get_mut(reg.index()).ok_or("there is no such register")? += 1;
         }
     }
-    count_sets(&form.body, &mut set)?;
+    sets::count(&form.body, 0, &mut set)?;
+    memory::buffers(form)?;
     let mut verifier = Verifier {
         form,
         once: set.iter().map(|&times| times == 1).collect(),
         ranges: vec![ANY; form.registers.len()],
         known: vec![false; form.registers.len()],
+        counters: Vec::new(),
         unproven: Unproven::default(),
+        wrong: None,
     };
-    for port in &form.inputs {
-        match port {
-            Port::Scalar(Operand::Reg(reg)) => verifier.known[reg.index()] = true,
-            Port::Scalar(_) => {}
-            Port::Array(place) => verifier.place(place, "an input")?,
-        }
+    match verifier.form() {
+        Ok(()) => Ok(verifier.unproven),
+        Err(error) => Err(match verifier.wrong {
+            Some(stmt) => format!("{error}, in `{}`", first_line(stmt)),
+            None => error,
+        }),
     }
-    verifier.block(&form.body)?;
-    for port in &form.outputs {
-        match port {
-            Port::Scalar(operand) => verifier.read(*operand).map(drop)?,
-            Port::Array(place) => verifier.place(place, "an output")?,
-        }
-    }
-    Ok(verifier.unproven)
 }
 
 const ANY: (i64, i64) = (i64::MIN, i64::MAX);
@@ -94,10 +104,31 @@ struct Verifier<'f> {
     ranges: Vec<(i64, i64)>,
     /// Whether it has been set on every path to here.
     known: Vec<bool>,
+    /// Those of the loops around.
+    counters: Vec<Reg>,
     unproven: Unproven,
+    /// The statement that is wrong.
+    wrong: Option<&'f Stmt>,
 }
 
-impl Verifier<'_> {
+impl<'f> Verifier<'f> {
+    fn form(&mut self) -> Result<(), String> {
+        let form = self.form;
+        for port in &form.inputs {
+            if let Port::Scalar(Operand::Reg(reg)) = port {
+                self.known[reg.index()] = true;
+            }
+        }
+        self.block(&form.body)?;
+        for port in &form.outputs {
+            match port {
+                Port::Scalar(operand) => self.read(*operand).map(drop)?,
+                Port::Array(place) => self.place(place, "an output")?,
+            }
+        }
+        Ok(())
+    }
+
     fn kind(&self, reg: Reg) -> Result<Kind, String> {
         self.form.registers.get(reg.index()).copied().ok_or_else(|| format!("there is no {reg}"))
     }
@@ -134,8 +165,18 @@ impl Verifier<'_> {
         if self.kind(reg)? != kind {
             return Err(format!("{reg} is of another kind"));
         }
+        if self.counters.contains(&reg) {
+            return Err(format!("{reg} counts the rounds of a loop around"));
+        }
         self.known[reg.index()] = true;
         self.ranges[reg.index()] = if self.once[reg.index()] { range } else { ANY };
+        Ok(())
+    }
+
+    /// A counter of what comes next, until it is taken off [`Verifier::counters`].
+    fn counts(&mut self, counter: Reg, least: i64, most: i64) -> Result<(), String> {
+        self.set_within(counter, Kind::Int, (least, most))?;
+        self.counters.push(counter);
         Ok(())
     }
 
@@ -147,139 +188,35 @@ impl Verifier<'_> {
         }
     }
 
-    /// The least and the largest value of an index, if nothing overflows.
-    fn index(&self, index: &Index) -> Result<(i128, i128), String> {
-        let (mut least, mut most) = (i128::from(index.constant), i128::from(index.constant));
-        for &(reg, factor) in &index.terms {
-            self.reads(&[Operand::Reg(reg)], Kind::Int)?;
-            let (low, high) = self.ranges[reg.index()];
-            let ends = [i128::from(low) * i128::from(factor), i128::from(high) * i128::from(factor)];
-            least += ends[0].min(ends[1]);
-            most += ends[0].max(ends[1]);
-        }
-        Ok((least, most))
-    }
-
-    fn buffer(&self, buf: Buf) -> Result<&super::form::Buffer, String> {
-        self.form.buffers.get(buf.index()).ok_or_else(|| format!("there is no {buf}"))
-    }
-
-    /// Notes an access that may be outside.
-    fn access(&mut self, stmt: &Stmt, buf: Buf, at: &Index) -> Result<Kind, String> {
-        let (least, most) = self.index(at)?;
-        let buffer = self.buffer(buf)?;
-        let (kind, length) = (buffer.kind, i128::from(buffer.length));
-        if buffer.role == Role::Growing || least < 0 || most >= length {
-            self.unproven.0.insert(core::ptr::from_ref(stmt));
-        }
-        Ok(kind)
-    }
-
-    fn place(&self, place: &Place, who: &str) -> Result<(), String> {
-        let count = place.shape.iter().try_fold(1_i128, |all, &n| all.checked_mul(n as i128));
-        let count = count.ok_or_else(|| format!("{who} does not fit into memory"))?;
-        self.stretch(place.buf, &place.at, count, who)
-    }
-
-    /// So many elements from an index on are in a buffer that does not grow.
-    fn stretch(&self, buf: Buf, at: &Index, count: i128, who: &str) -> Result<(), String> {
-        let (least, most) = self.index(at)?;
-        let buffer = self.buffer(buf)?;
-        if buffer.role == Role::Growing || least < 0 || most + count > i128::from(buffer.length) {
-            return Err(format!("{who} leaves its buffer: {count} from {buf}[{at}] on"));
-        }
-        Ok(())
-    }
-
-    /// A place of reals.
-    fn reals(&self, place: &Place, who: &str) -> Result<(), String> {
-        self.place(place, who)?;
-        self.are_real(place.buf, who)
-    }
-
-    fn are_real(&self, buf: Buf, who: &str) -> Result<(), String> {
-        match self.buffer(buf)?.kind {
-            Kind::Real => Ok(()),
-            Kind::Int | Kind::Bool => Err(format!("{buf} is of another kind than {who} takes")),
-        }
-    }
-
-    fn matrix(&self, matrix: &Matrix, who: &str) -> Result<(), String> {
-        let span = matrix.span().ok_or_else(|| format!("{who} does not fit into memory"))?;
-        self.stretch(matrix.buf, &matrix.at, span as i128, who)?;
-        self.are_real(matrix.buf, who)
-    }
-
-    /// Where so many reals go that are made from these buffers.
-    fn result(&mut self, to: &Taken, count: usize, from: &[Buf], who: &str) -> Result<(), String> {
-        let place = match to {
-            Taken::Scalar(reg) if count == 1 => return self.set(*reg, Kind::Real),
-            Taken::Scalar(_) => return Err(format!("{who} has other lengths than {to}")),
-            Taken::Array(place) => place,
-        };
-        self.reals(place, who)?;
-        self.changes(place.buf)?;
-        if place.shape.iter().try_fold(1_usize, |all, &n| all.checked_mul(n)) != Some(count) {
-            return Err(format!("{who} has other lengths than {to}"));
-        }
-        if from.contains(&place.buf) {
-            return Err(format!("{who} reads what it writes: {to}"));
-        }
-        Ok(())
-    }
-
-    fn changes(&self, buf: Buf) -> Result<(), String> {
-        match self.buffer(buf)?.role {
-            Role::Input(_) => Err(format!("{buf}: the form changes an input")),
-            Role::Workspace | Role::Growing => Ok(()),
-        }
-    }
-
-    /// A part of a state has a buffer that holds its snapshots.
-    fn kept(&self, kept: &Kept, room: u64) -> Result<(), String> {
-        let (kind, count, snapshots) = match *kept {
-            Kept::Scalar { reg, snapshots } => (self.read(Operand::Reg(reg))?, 1, snapshots),
-            Kept::Array { buf, count, snapshots } => {
-                let buffer = self.buffer(buf)?;
-                if buffer.role != Role::Workspace || count as u64 > buffer.length {
-                    return Err(format!("a state leaves its buffer: {count} of {buf}"));
-                }
-                if buf == snapshots {
-                    return Err(format!("a sweep reads what it writes: {buf}"));
-                }
-                (buffer.kind, count as u64, snapshots)
-            }
-        };
-        let home = self.buffer(snapshots)?;
-        if home.kind != kind {
-            return Err(format!("{snapshots} is of another kind than the state of a sweep"));
-        }
-        let needed = count.checked_mul(room);
-        if home.role != Role::Workspace || needed.is_none_or(|needed| needed > home.length) {
-            return Err(format!("the snapshots of a sweep leave their buffer: {room} in {snapshots}"));
-        }
-        Ok(())
-    }
-
     /// A block that may not run: what it establishes holds only inside of it.
-    fn inner(&mut self, stmts: &[Stmt]) -> Result<Vec<bool>, String> {
+    fn inner(&mut self, stmts: &'f [Stmt]) -> Result<Vec<bool>, String> {
         let (known, ranges) = (self.known.clone(), self.ranges.clone());
         self.block(stmts)?;
         self.ranges = ranges;
         Ok(core::mem::replace(&mut self.known, known))
     }
 
-    fn block(&mut self, stmts: &[Stmt]) -> Result<(), String> {
-        stmts.iter().try_for_each(|stmt| self.stmt(stmt))
+    fn block(&mut self, stmts: &'f [Stmt]) -> Result<(), String> {
+        stmts.iter().try_for_each(|stmt| {
+            let result = self.stmt(stmt);
+            if result.is_err() {
+                // The innermost one.
+                self.wrong.get_or_insert(stmt);
+            }
+            result
+        })
     }
 
-    fn stmt(&mut self, stmt: &Stmt) -> Result<(), String> {
+    fn stmt(&mut self, stmt: &'f Stmt) -> Result<(), String> {
         match stmt {
             Stmt::Move { to, from } => {
                 let kind = self.read(*from)?;
                 self.set_within(*to, kind, self.range(*from))
             }
-            Stmt::Map { to, args, .. } => {
+            Stmt::Map { rule, to, args } => {
+                if args.len() != rule.row.arity() {
+                    return Err(format!("`{}` takes another number of operands", rule.row.name()));
+                }
                 self.reads(args, Kind::Real)?;
                 self.set(*to, Kind::Real)
             }
@@ -302,6 +239,9 @@ impl Verifier<'_> {
             }
             Stmt::Compare { to, a, b, .. } => {
                 let kind = self.read(*a)?;
+                if kind == Kind::Bool {
+                    return Err(format!("{a} is of another kind"));
+                }
                 self.reads(&[*b], kind)?;
                 self.set(*to, Kind::Bool)
             }
@@ -382,11 +322,11 @@ impl Verifier<'_> {
             Stmt::For { counter, rounds, body, .. } => {
                 self.reads(&[*rounds], Kind::Int)?;
                 let most = self.range(*rounds).1.saturating_sub(1).max(0);
-                // Only the loop may set it.
                 let (known, ranges) = (self.known.clone(), self.ranges.clone());
-                self.set_within(*counter, Kind::Int, (0, most))?;
+                self.counts(*counter, 0, most)?;
                 self.block(body)?;
                 (self.known, self.ranges) = (known, ranges);
+                self.counters.pop();
                 Ok(())
             }
             Stmt::While { condition, holds, body } => {
@@ -397,13 +337,14 @@ impl Verifier<'_> {
             }
             Stmt::Sweep { counter, rounds, room, state, advance, back } => {
                 self.reads(&[*rounds], Kind::Int)?;
-                state.iter().try_for_each(|kept| self.kept(kept, *room))?;
+                self.state(state, *room, self.range(*rounds).1)?;
                 let most = self.range(*rounds).1.saturating_sub(1).max(0);
                 let (known, ranges) = (self.known.clone(), self.ranges.clone());
-                self.set_within(*counter, Kind::Int, (0, most))?;
+                self.counts(*counter, 0, most)?;
                 self.inner(advance)?;
                 self.inner(back)?;
                 (self.known, self.ranges) = (known, ranges);
+                self.counters.pop();
                 Ok(())
             }
             Stmt::If { holds, then, other } => {
@@ -420,40 +361,57 @@ impl Verifier<'_> {
             Stmt::Each { axes, body } => {
                 let (known, ranges) = (self.known.clone(), self.ranges.clone());
                 for &(counter, from, to) in axes {
-                    if from >= to {
+                    if from >= to || to.checked_sub(from).is_none() {
                         return Err(format!("{counter} runs over nothing"));
                     }
-                    self.set_within(counter, Kind::Int, (from, to - 1))?;
+                    self.counts(counter, from, to - 1)?;
                 }
                 if body.iter().any(|stmt| !is_plain(stmt)) {
                     return Err("an `each` holds control".into());
                 }
-                independent(axes, body)?;
+                independent(axes, body, &known)?;
                 self.block(body)?;
                 (self.known, self.ranges) = (known, ranges);
+                self.counters.truncate(self.counters.len() - axes.len());
                 Ok(())
             }
-            Stmt::Function { place, .. } => {
-                self.place(place, "a function")?;
+            Stmt::Function { rule, place } => {
+                if rule.row.arity() != 1 {
+                    return Err(format!("`{}` takes another number of operands", rule.row.name()));
+                }
+                self.reals(place, "a function")?;
                 self.changes(place.buf)
             }
-            Stmt::Kernel { given, taken, .. } => {
+            Stmt::Kernel { op, single, given, taken } => {
+                let mut kinds = Vec::with_capacity(given.len());
                 for given in given {
-                    match given {
-                        Given::Scalar(operand) => self.read(*operand).map(drop)?,
-                        Given::Array(place) => self.place(place, "a kernel")?,
-                    }
+                    kinds.push(match given {
+                        Given::Scalar(operand) => self.read(*operand)?,
+                        Given::Array(place) => {
+                            self.place(place, "a kernel")?;
+                            self.buffer(place.buf)?.kind
+                        }
+                    });
                 }
-                for taken in taken {
-                    match taken {
+                let (_, types) = kernel_types(op, *single, given, &kinds)?;
+                if types.len() != taken.len() {
+                    return Err(format!("`{}` gives another number of results", op.name()));
+                }
+                for (taken, ty) in taken.iter().zip(types) {
+                    let kind = Kind::of(ty.elem);
+                    let (found, rank) = match taken {
                         Taken::Scalar(reg) => {
-                            let kind = self.kind(*reg)?;
                             self.set(*reg, kind)?;
+                            (kind, 0)
                         }
                         Taken::Array(place) => {
                             self.place(place, "a kernel")?;
                             self.changes(place.buf)?;
+                            (self.buffer(place.buf)?.kind, place.shape.len())
                         }
+                    };
+                    if (found, rank) != (kind, usize::from(ty.rank)) {
+                        return Err(format!("{taken} is of another kind than `{}` gives", op.name()));
                     }
                 }
                 Ok(())
@@ -487,120 +445,4 @@ fn of_integers(op: IntOp, a: (i64, i64), b: (i64, i64)) -> (i64, i64) {
         IntOp::Div if b.0 > 0 => (a.0.min(0), a.1.max(0)),
         IntOp::Add | IntOp::Sub | IntOp::Mul | IntOp::Div | IntOp::Rem => ANY,
     }
-}
-
-/// Whether a statement is not control, and may stand in an `Each`.
-fn is_plain(stmt: &Stmt) -> bool {
-    match stmt {
-        Stmt::Move { .. } | Stmt::Map { .. } | Stmt::Round32 { .. } | Stmt::Int { .. } => true,
-        Stmt::Index { .. } | Stmt::Compare { .. } | Stmt::And { .. } | Stmt::Or { .. } => true,
-        Stmt::Not { .. } | Stmt::Select { .. } | Stmt::Truncate { .. } | Stmt::Convert { .. } => true,
-        Stmt::Load { .. } | Stmt::Store { .. } | Stmt::Finite { .. } => true,
-        Stmt::AllFinite { .. } | Stmt::Reduce { .. } | Stmt::Product { .. } | Stmt::Dots { .. } => false,
-        Stmt::Within { .. } | Stmt::Holds { .. } | Stmt::Stop | Stmt::Step => false,
-        Stmt::For { .. } | Stmt::While { .. } | Stmt::If { .. } | Stmt::Each { .. } => false,
-        Stmt::Sweep { .. } => false,
-        Stmt::Function { .. } | Stmt::Kernel { .. } | Stmt::Swap { .. } | Stmt::Reserve { .. } => false,
-    }
-}
-
-/// Whether the rounds of an `Each` may run in any order: what is stored to is loaded at the same index only,
-/// and no two rounds store to one place.
-fn independent(axes: &[(Reg, i64, i64)], body: &[Stmt]) -> Result<(), String> {
-    for stmt in body {
-        let Stmt::Store { buf, at, .. } = stmt else { continue };
-        let other = body.iter().any(|stmt| match stmt {
-            Stmt::Load { buf: from, at: place, .. } | Stmt::Store { buf: from, at: place, .. } => {
-                from == buf && place != at
-            }
-            _ => false,
-        });
-        if other || !injective(axes, at) {
-            return Err(format!("{buf}[{at}] depends on other rounds"));
-        }
-    }
-    Ok(())
-}
-
-/// Whether different rounds have different indices: sorted by size, each factor is larger than all that the
-/// smaller ones reach.
-fn injective(axes: &[(Reg, i64, i64)], at: &Index) -> bool {
-    let mut factors: Vec<(u128, u128)> = Vec::new();
-    for &(counter, from, to) in axes {
-        if to - from == 1 {
-            continue;
-        }
-        match at.terms.iter().find(|term| term.0 == counter) {
-            Some(&(_, factor)) => {
-                factors.push((
-                    u128::from(factor.unsigned_abs()),
-                    (i128::from(to) - i128::from(from) - 1) as u128,
-                ));
-            }
-            None => return false,
-        }
-    }
-    factors.sort_unstable();
-    let mut reach = 0_u128;
-    for (factor, rounds) in factors {
-        if factor <= reach {
-            return false;
-        }
-        reach += factor * rounds;
-    }
-    true
-}
-
-/// How many statements set each register.
-fn count_sets(stmts: &[Stmt], found: &mut [u32]) -> Result<(), String> {
-    for stmt in stmts {
-        let mut set = |reg: Reg| -> Result<(), String> {
-            *found.get_mut(reg.index()).ok_or_else(|| format!("there is no {reg}"))? += 1;
-            Ok(())
-        };
-        match stmt {
-            Stmt::Move { to, .. }
-            | Stmt::Map { to, .. }
-            | Stmt::Round32 { to, .. }
-            | Stmt::Int { to, .. } => set(*to)?,
-            Stmt::Index { to, .. }
-            | Stmt::Compare { to, .. }
-            | Stmt::And { to, .. }
-            | Stmt::Or { to, .. } => set(*to)?,
-            Stmt::Not { to, .. } | Stmt::Select { to, .. } | Stmt::Truncate { to, .. } => set(*to)?,
-            Stmt::Convert { to, .. } | Stmt::Load { to, .. } => set(*to)?,
-            Stmt::For { counter, .. } => set(*counter)?,
-            Stmt::Each { axes, .. } => axes.iter().try_for_each(|axis| set(axis.0))?,
-            Stmt::Sweep { counter, state, .. } => {
-                set(*counter)?;
-                // What is restored may be anything that was there before.
-                for kept in state {
-                    if let Kept::Scalar { reg, .. } = kept {
-                        set(*reg)?;
-                        set(*reg)?;
-                    }
-                }
-            }
-            Stmt::Kernel { taken, .. } => {
-                for taken in taken {
-                    if let Taken::Scalar(reg) = taken {
-                        set(*reg)?;
-                    }
-                }
-            }
-            Stmt::Reduce { to, .. } | Stmt::Dots { to, .. } => {
-                if let Taken::Scalar(reg) = to {
-                    set(*reg)?;
-                }
-            }
-            Stmt::Product { .. } | Stmt::AllFinite { .. } => {}
-            Stmt::Store { .. } | Stmt::Finite { .. } | Stmt::Within { .. } | Stmt::Holds { .. } => {}
-            Stmt::Stop | Stmt::Step | Stmt::While { .. } | Stmt::If { .. } => {}
-            Stmt::Function { .. } | Stmt::Swap { .. } | Stmt::Reserve { .. } => {}
-        }
-        for block in stmt.blocks() {
-            count_sets(block, found)?;
-        }
-    }
-    Ok(())
 }
