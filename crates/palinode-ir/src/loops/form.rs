@@ -403,6 +403,15 @@ pub enum Port {
     Array(Place),
 }
 
+/// Where what is in a register comes from, for people.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Origin {
+    /// How the source calls it.
+    pub name: Option<Arc<str>>,
+    /// What sets it.
+    pub span: Span,
+}
+
 /// A program as loops over buffers, for inputs of certain shapes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LoopForm {
@@ -415,6 +424,8 @@ pub struct LoopForm {
     pub outputs: Vec<Port>,
     /// The registers.
     pub registers: Vec<Kind>,
+    /// Where they come from, of the first ones; those that passes add have no origin.
+    pub origins: Vec<Origin>,
     /// The buffers.
     pub buffers: Vec<Buffer>,
     /// What it does.

@@ -15,6 +15,7 @@
 //! | `parse` | text -> loop form |
 //! | `cursor` | a line of text, from left to right |
 //! | `names` | the words of the text |
+//! | `emit` | loop form -> source text in Rust and C |
 //! | `sweep` | what a sweep does next |
 //! | `traffic` | what loops compute and move |
 //! | `work` | about how much work a run is |
@@ -22,6 +23,7 @@
 //! Absent: machine code, and whatever knows a machine.
 
 mod cursor;
+pub mod emit;
 mod form;
 mod lower;
 mod names;
@@ -35,8 +37,8 @@ mod verify;
 mod work;
 
 pub use form::{
-    Buf, Buffer, Given, Index, Kept, Kind, LoopForm, Matrix, Operand, Place, Port, Refusal, Reg, Role, Stmt,
-    Taken, Way,
+    Buf, Buffer, Given, Index, Kept, Kind, LoopForm, Matrix, Operand, Origin, Place, Port, Refusal, Reg,
+    Role, Stmt, Taken, Way,
 };
 pub use lower::{lower, lower_plainly};
 pub use one::{kernel_types, one_operation};

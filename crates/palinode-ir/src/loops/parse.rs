@@ -68,7 +68,17 @@ impl<'t> Lines<'t> {
             return Err(more.mistake("something follows the end"));
         }
         let name = Arc::from(name);
-        Ok(LoopForm { name, inputs, outputs, registers, buffers, body, traps, spans: Vec::new() })
+        Ok(LoopForm {
+            name,
+            inputs,
+            outputs,
+            registers,
+            buffers,
+            body,
+            traps,
+            origins: Vec::new(),
+            spans: Vec::new(),
+        })
     }
 
     /// Lines like `real: r0-r3 r7`.

@@ -5,6 +5,7 @@ mod agree;
 mod agree_precisely;
 mod calls;
 mod counting;
+mod emit;
 mod facts;
 mod implicit;
 mod inplace;

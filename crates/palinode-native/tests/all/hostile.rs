@@ -18,6 +18,7 @@ fn form() -> LoopForm {
         inputs: vec![Port::Array(place(0)), Port::Scalar(Operand::Reg(n))],
         outputs: vec![Port::Array(place(1))],
         registers: vec![Kind::Int, Kind::Real, Kind::Real, Kind::Real],
+        origins: Vec::new(),
         buffers: vec![
             Buffer { kind: Kind::Real, length: 4, role: Role::Input(0), name: None },
             workspace(4),

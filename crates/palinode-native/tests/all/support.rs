@@ -40,7 +40,7 @@ pub(crate) fn compare(program: &Program, inputs: &[Datum<f64>], traps: bool) -> 
     };
     loops::verify(&form).map_err(|error| format!("the verifier: {error}\n{form}"))?;
     // Places in the source are not part of the text.
-    let unplaced = loops::LoopForm { spans: Vec::new(), ..form.clone() };
+    let unplaced = loops::LoopForm { spans: Vec::new(), origins: Vec::new(), ..form.clone() };
     if loops::parse(&form.to_string()) != Ok(unplaced) {
         return Err(format!("it is not read back\n{form}"));
     }

@@ -38,7 +38,7 @@ use core::borrow::Borrow;
 use std::rc::Rc;
 
 use super::form::{
-    Buf, Buffer, Given, Index, Kind, LoopForm, Operand, Place, Port, Refusal, Reg, Role, Stmt, Taken,
+    Buf, Buffer, Given, Index, Kind, LoopForm, Operand, Origin, Place, Port, Refusal, Reg, Role, Stmt, Taken,
 };
 use crate::fast::FastMap;
 use crate::interp::Datum;
@@ -86,6 +86,7 @@ pub fn lower_plainly<D: Borrow<Datum<f64>>>(
             inputs: Vec::new(),
             outputs: Vec::new(),
             registers: Vec::new(),
+            origins: Vec::new(),
             buffers: Vec::new(),
             body: Vec::new(),
             traps,
@@ -168,6 +169,7 @@ impl<'p> Lower<'p> {
 
     fn register(&mut self, kind: Kind) -> Reg {
         self.form.registers.push(kind);
+        self.form.origins.push(Origin { name: None, span: self.span });
         self.ranges.push(ANY);
         Reg(u32::try_from(self.form.registers.len() - 1).expect("fewer than 2^32 registers"))
     }
@@ -301,6 +303,7 @@ impl<'p> Lower<'p> {
 
     /// Sets a value. A formula is computed now if waiting would compute it again and again.
     fn define(&mut self, value: Value, val: Val) -> Result<(), Refusal> {
+        self.baptise(value, &val);
         let val = match val {
             Val::Array(array) if array.is_computed() => {
                 let uses = self.frame().uses[value.index()];
@@ -320,6 +323,34 @@ impl<'p> Lower<'p> {
         }
         self.frame_mut().env[value.index()] = Some(val);
         Ok(())
+    }
+
+    /// What holds a value is called as the source calls it, if it has no name yet.
+    fn baptise(&mut self, value: Value, val: &Val) {
+        let Some(name) = self.frame().function.name_of(value).cloned() else { return };
+        let named = match val {
+            Val::Single(Single::Real(Operand::Reg(reg)) | Single::Truth(Operand::Reg(reg))) => {
+                &mut self.form.origins[reg.index()].name
+            }
+            Val::Single(Single::Whole(Whole { index: Index { constant: 0, terms }, .. })) => {
+                match terms[..] {
+                    [(reg, 1)] => &mut self.form.origins[reg.index()].name,
+                    _ => return,
+                }
+            }
+            // A part of an array has a name of its own.
+            Val::Array(Arr { def: Def::Stored { handle, first, .. }, shape, .. }) => {
+                let buffer = &mut self.form.buffers[handle.buf.index()];
+                let is_whole =
+                    first.known() == Some(0) && shape.iter().product::<usize>() as u64 == buffer.length;
+                if !is_whole {
+                    return;
+                }
+                &mut buffer.name
+            }
+            Val::Single(_) | Val::Array(_) | Val::Log(_) => return,
+        };
+        named.get_or_insert(name);
     }
 
     fn forget(&mut self, values: &[Value]) {

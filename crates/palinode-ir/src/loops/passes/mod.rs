@@ -28,7 +28,7 @@ mod gather;
 mod over;
 mod rewrite;
 mod share;
-mod touch;
+pub(super) mod touch;
 
 use super::form::LoopForm;
 

@@ -7,17 +7,24 @@ use super::super::form::{Buf, Given, Index, Kept, Operand, Reg, Stmt, Taken};
 /// Buffers and registers that are read and set. A register that a [`Stmt::Within`] checks counts as set: what
 /// uses it must stay after that.
 #[derive(Default)]
-pub(super) struct Touch {
-    pub(super) reads: FastSet<Buf>,
-    pub(super) writes: FastSet<Buf>,
-    pub(super) uses: FastSet<Reg>,
-    pub(super) sets: FastSet<Reg>,
+pub(in super::super) struct Touch {
+    pub(in super::super) reads: FastSet<Buf>,
+    pub(in super::super) writes: FastSet<Buf>,
+    pub(in super::super) uses: FastSet<Reg>,
+    pub(in super::super) sets: FastSet<Reg>,
 }
 
 impl Touch {
-    pub(super) fn of(stmt: &Stmt) -> Touch {
+    pub(in super::super) fn of(stmt: &Stmt) -> Touch {
         let mut touch = Touch::default();
         touch.add(stmt);
+        touch
+    }
+
+    /// Of all statements of a block.
+    pub(in super::super) fn join_of(stmts: &[Stmt]) -> Touch {
+        let mut touch = Touch::default();
+        stmts.iter().for_each(|stmt| touch.add(stmt));
         touch
     }
 
@@ -75,7 +82,7 @@ impl Touch {
     }
 
     /// The same without what the statements inside of it touch.
-    pub(super) fn itself(stmt: &Stmt) -> Touch {
+    pub(in super::super) fn itself(stmt: &Stmt) -> Touch {
         let mut touch = Touch::default();
         touch.add_itself(stmt);
         touch

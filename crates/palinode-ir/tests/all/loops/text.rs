@@ -28,7 +28,10 @@ fn is_read_back(form: &LoopForm) {
     let text = form.to_string();
     match parse(&text) {
         Ok(again) => {
-            assert!(again == LoopForm { spans: Vec::new(), ..form.clone() }, "another form:\n{text}\n{again}")
+            assert!(
+                again == LoopForm { spans: Vec::new(), origins: Vec::new(), ..form.clone() },
+                "another form:\n{text}\n{again}"
+            )
         }
         Err(error) => panic!("{error}\n{text}"),
     }

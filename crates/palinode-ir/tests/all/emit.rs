@@ -1,0 +1,287 @@
+//! Emitted Rust and C compile without a warning, need nothing else, and give the bits of the interpreter:
+//! examples, models of the benchmarks, random programs.
+//!
+//! `PALINODE_PROGRAMS=2000 cargo test --release -p palinode-ir --test all -- --nocapture emit` is the long
+//! run; with `PALINODE_SANITIZE=1` the C is built with AddressSanitizer and UBSan.
+
+mod driver;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use palinode_ir::interp::{Code, Datum, Limits, Tensor};
+use palinode_ir::loops::{self, LoopForm, emit};
+use palinode_ir::pal::{self, Role};
+use palinode_ir::{Elem, Program, Span, passes, transform};
+
+use crate::random::Random;
+use crate::random::programs::{self, Kind};
+
+/// A program with what it is given and what it gives.
+struct Case {
+    name: String,
+    form: LoopForm,
+    inputs: Vec<Datum<f64>>,
+    expected: Vec<Datum<f64>>,
+}
+
+impl Case {
+    /// Whether it may stop all the same: if infinities stop it, those among the inputs do, too, of which the
+    /// interpreter lets results be infinite.
+    fn may_stop(&self) -> bool {
+        let is_infinite = |input: &Datum<f64>| match input {
+            Datum::Real(tensor) => tensor.data.iter().any(|x| !x.is_finite()),
+            Datum::Int(_) | Datum::Bool(_) => false,
+        };
+        self.form.traps && self.inputs.iter().any(is_infinite)
+    }
+}
+
+/// The case of a program, or why there is none.
+fn case(name: String, program: &Program, inputs: &[Datum<f64>], traps: bool) -> Result<Case, String> {
+    let limits = Limits { steps: 1_000_000, trap_nonfinite: traps, ..Limits::default() };
+    let form = loops::lower(program, inputs, traps).map_err(|refusal| refusal.what)?;
+    emit::supported(&form).map_err(|refusal| refusal.what)?;
+    let expected = Code::new(program).run(inputs, &limits).map_err(|error| error.to_string())?;
+    Ok(Case { name, form, inputs: inputs.to_vec(), expected })
+}
+
+fn nowhere(_: Span) -> Option<u32> {
+    None
+}
+
+fn tasks(cases: &[Case]) -> Vec<emit::Task<'_>> {
+    let names = |what: &str, count: usize| (0..count).map(|at| format!("{what}{at}").into()).collect();
+    cases
+        .iter()
+        .map(|case| emit::Task {
+            name: &case.name,
+            about: format!("{}.", case.name),
+            form: &case.form,
+            inputs: names("in", case.form.inputs.len()),
+            outputs: names("out", case.form.outputs.len()),
+        })
+        .collect()
+}
+
+/// The words of a datum, one NaN as good as another.
+fn words(datum: &Datum<f64>) -> Vec<u64> {
+    match datum {
+        Datum::Real(tensor) => {
+            tensor.data.iter().map(|x| if x.is_nan() { f64::NAN.to_bits() } else { x.to_bits() }).collect()
+        }
+        Datum::Int(tensor) => tensor.data.iter().map(|&n| n as u64).collect(),
+        Datum::Bool(tensor) => tensor.data.iter().map(|&x| u64::from(x)).collect(),
+    }
+}
+
+/// A folder for what one test compiles.
+fn folder(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("emit").join(name);
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+fn succeeds(command: &mut Command) -> String {
+    let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{command:?}\n{}", &errors[..errors.len().min(6000)]);
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// Whether a compiler is there.
+fn is_there(compiler: &str) -> bool {
+    Command::new(compiler).arg("--version").output().is_ok()
+}
+
+/// What the cases are given, as one file.
+fn write_inputs(folder: &Path, cases: &[Case]) {
+    let mut bytes = Vec::new();
+    for case in cases {
+        for (port, input) in case.form.inputs.iter().zip(&case.inputs) {
+            if !driver::is_known(port) {
+                words(input).into_iter().for_each(|word| bytes.extend(word.to_le_bytes()));
+            }
+        }
+    }
+    std::fs::write(folder.join("inputs"), bytes).unwrap();
+}
+
+/// Compares lines of `case word word ...`.
+fn compare(cases: &[Case], printed: &str) {
+    let mut lines = printed.lines();
+    for case in cases {
+        let expected: Vec<String> =
+            case.expected.iter().flat_map(words).map(|word| format!("{word:x}")).collect();
+        let line = lines.next().unwrap_or_default();
+        let found: Vec<&str> = line.split_whitespace().collect();
+        if found.first() != Some(&"0") && case.may_stop() {
+            continue;
+        }
+        assert_eq!(found.first(), Some(&"0"), "{} stops: {line}\n{}", case.name, case.form);
+        assert!(
+            found[1..] == expected,
+            "{}: {line}, expected {}\n{}",
+            case.name,
+            expected.join(" "),
+            case.form
+        );
+    }
+}
+
+fn check_rust(name: &str, cases: &[Case]) {
+    let folder = folder(&format!("{name}_rust"));
+    write_inputs(&folder, cases);
+    let options = emit::Options { counts: false, watches: false, line_of: &nowhere };
+    let files = emit::rust("programs", &tasks(cases), &options);
+    for file in &files {
+        let path = folder.join(&file.path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, &file.text).unwrap();
+    }
+    std::fs::write(folder.join("main.rs"), driver::rust(cases)).unwrap();
+    let rustc = || {
+        let mut rustc = Command::new("rustc");
+        rustc.args(["--edition", "2024", "-D", "warnings", "-C", "opt-level=1", "--out-dir"]).arg(&folder);
+        rustc
+    };
+    succeeds(
+        rustc().args(["--crate-name", "programs", "--crate-type", "rlib"]).arg(folder.join("src/lib.rs")),
+    );
+    let library = format!("programs={}", folder.join("libprograms.rlib").display());
+    succeeds(rustc().arg(folder.join("main.rs")).arg("--extern").arg(library));
+    compare(cases, &succeeds(Command::new(folder.join("main")).arg(folder.join("inputs"))));
+}
+
+fn check_c(name: &str, compiler: &str, cases: &[Case]) {
+    let folder = folder(&format!("{name}_{compiler}"));
+    write_inputs(&folder, cases);
+    let options = emit::Options { counts: false, watches: false, line_of: &nowhere };
+    let mut sources = Vec::new();
+    for file in emit::c("programs", &tasks(cases), &options) {
+        std::fs::write(folder.join(&file.path), &file.text).unwrap();
+        sources.push(folder.join(&file.path));
+    }
+    std::fs::write(folder.join("main.c"), driver::c(cases)).unwrap();
+    let mut build = Command::new(compiler);
+    build.args(["-std=c99", "-O1", "-ffp-contract=off", "-Wall", "-Wextra", "-Werror", "-pedantic"]);
+    if std::env::var_os("PALINODE_SANITIZE").is_some() {
+        build.args(["-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]);
+    }
+    build.arg(folder.join("programs.c")).arg(folder.join("main.c")).arg("-o").arg(folder.join("main"));
+    succeeds(build.arg("-lm"));
+    compare(cases, &succeeds(Command::new(folder.join("main")).arg(folder.join("inputs"))));
+}
+
+fn check(name: &str, cases: &[Case]) {
+    assert!(!cases.is_empty(), "there are programs");
+    if is_there("rustc") {
+        check_rust(name, cases);
+    }
+    for compiler in ["gcc", "clang"] {
+        if is_there(compiler) {
+            check_c(name, compiler, cases);
+        }
+    }
+}
+
+/// What a model's defaults are, in SI.
+fn defaults(model: &pal::Model) -> Option<Vec<Datum<f64>>> {
+    let one = |argument: &pal::Argument| {
+        let default = argument.default.as_ref()?;
+        let scale = |x: f64| argument.unit.as_ref().map_or(x, |unit| unit.to_si(x));
+        let (shape, data) = (default.shape().to_vec(), default.data().to_vec());
+        Some(match argument.ty.elem {
+            Elem::F64 | Elem::F32 => {
+                Datum::Real(Tensor { shape, data: data.into_iter().map(scale).collect() })
+            }
+            Elem::Int => Datum::Int(Tensor { shape, data: data.into_iter().map(|x| x as i64).collect() }),
+            Elem::Bool => Datum::Bool(Tensor { shape, data: data.into_iter().map(|x| x != 0.0).collect() }),
+        })
+    };
+    model.arguments.iter().map(one).collect()
+}
+
+/// Why examples and models have no text yet.
+const REFUSED: &[&str] = &[
+    "`cholesky`",
+    "`solve_step`",
+    "a vector whose length depends on data",
+    "a sweep that keeps snapshots",
+    "a range whose length or step depends on numbers",
+];
+
+#[test]
+fn examples_give_the_same_bits() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut paths = Vec::new();
+    for folder in ["examples", "benches/models"] {
+        let entries = std::fs::read_dir(root.join(folder)).unwrap();
+        paths.extend(entries.map(|entry| entry.unwrap().path()));
+    }
+    paths.retain(|path| path.extension().is_some_and(|extension| extension == "pal"));
+    paths.sort();
+    let (mut cases, mut refused) = (Vec::new(), Vec::new());
+    for path in paths {
+        let name = path.file_stem().unwrap().to_string_lossy().to_string();
+        let model = pal::compile(&std::fs::read_to_string(&path).unwrap()).unwrap();
+        // A few need data.
+        let Some(inputs) = defaults(&model) else { continue };
+        let wrt: Vec<usize> =
+            (0..inputs.len()).filter(|&at| model.arguments[at].role == Role::Param).collect();
+        let mut programs = vec![("value", passes::simplify(&passes::inline(&model.program)))];
+        if let Ok(gradient) = transform::value_and_grad(&model.program, &wrt) {
+            programs.push(("grad", passes::simplify(&gradient)));
+        }
+        let folder = path.parent().unwrap().file_name().unwrap().to_string_lossy().to_string();
+        for (what, program) in programs {
+            match case(format!("{folder}_{name}_{what}"), &program, &inputs, true) {
+                Ok(case) => cases.push(case),
+                Err(why) if REFUSED.contains(&&*why) => refused.push(why),
+                // The derivative of a strong product in it is infinite.
+                Err(_) if name == "covariance" => {}
+                Err(why) => panic!("{name} {what}: {why}"),
+            }
+        }
+    }
+    println!("{} programs, {} refused: {refused:?}", cases.len(), refused.len());
+    assert!(cases.len() > 100);
+    check("examples", &cases);
+}
+
+fn from_environment(name: &str, otherwise: u64) -> u64 {
+    std::env::var(name).ok().and_then(|value| value.parse().ok()).unwrap_or(otherwise)
+}
+
+#[test]
+fn random_programs_give_the_same_bits() {
+    let (first, count) = (from_environment("PALINODE_SEED", 0), from_environment("PALINODE_PROGRAMS", 10));
+    let mut cases = Vec::new();
+    let finish = |cases: &mut Vec<Case>, part: usize| {
+        check(&format!("random_{part}"), cases);
+        cases.clear();
+    };
+    for seed in first..first + count {
+        for kind in [Kind::Any, Kind::Strong, Kind::Walked] {
+            let program = programs::program(seed, 16, kind);
+            let inputs = programs::inputs(&mut Random::new(seed));
+            let wrt: Vec<usize> =
+                (0..inputs.len()).filter(|&at| matches!(inputs[at], Datum::Real(_))).collect();
+            let mut family = vec![passes::simplify(&passes::inline(&program))];
+            family.extend(
+                transform::value_and_grad(&program, &wrt).ok().map(|program| passes::simplify(&program)),
+            );
+            for program in family {
+                let traps = cases.len() % 2 == 0;
+                cases.extend(case(format!("p{}", cases.len()), &program, &inputs, traps).ok());
+            }
+        }
+        if cases.len() >= 500 {
+            finish(&mut cases, seed as usize);
+        }
+    }
+    if !cases.is_empty() {
+        finish(&mut cases, 0);
+    }
+}
