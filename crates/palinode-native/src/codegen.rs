@@ -30,11 +30,20 @@ pub struct Refused(pub String);
 /// Machine code, and what it calls.
 pub(crate) struct Compiled {
     /// Keeps the memory of the code.
-    pub(crate) module: Option<JITModule>,
+    pub(crate) code: Option<Code>,
     pub(crate) entry: *const u8,
     pub(crate) sites: Vec<Site>,
     /// The bytes of the workspace.
     pub(crate) workspace: usize,
+    /// Whether it stops at suspicious comparisons instead of showing them to the hook for decisions.
+    pub(crate) watches: bool,
+}
+
+/// Where machine code lies.
+pub(crate) enum Code {
+    Module(JITModule),
+    /// A library, which is closed at the end.
+    Library(#[allow(dead_code)] libloading::Library), // it is there to be dropped
 }
 
 // SAFETY: the code is finished, and never changed again; it reads and writes what its arguments point to.
@@ -46,7 +55,7 @@ unsafe impl Sync for Compiled {}
 
 impl Drop for Compiled {
     fn drop(&mut self) {
-        if let Some(module) = self.module.take() {
+        if let Some(Code::Module(module)) = self.code.take() {
             // SAFETY: whoever runs the code holds this.
             #[allow(unsafe_code)]
             unsafe {
@@ -133,7 +142,8 @@ pub(crate) fn compile(form: &LoopForm) -> Result<Compiled, Refused> {
     module.clear_context(&mut context);
     module.finalize_definitions().map_err(|error| refused(&error))?;
     let address = module.get_finalized_function(entry);
-    Ok(Compiled { module: Some(module), entry: address, sites, workspace })
+    let code = Some(Code::Module(module));
+    Ok(Compiled { code, entry: address, sites, workspace, watches: false })
 }
 
 /// Where each buffer of the workspace begins, and how long that is.

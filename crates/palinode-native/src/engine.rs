@@ -17,7 +17,9 @@ use palinode_ir::interp::{Chosen, Compiler, Datum, Engine, Limits, Machine, Stat
 use palinode_ir::loops::{self, LoopForm};
 use palinode_ir::{Kind, Program};
 
+use crate::codegen::Refused;
 use crate::machine::Native;
+use crate::rustc;
 
 /// When a program is compiled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,22 +32,34 @@ pub enum When {
 
 /// Machine code by Cranelift.
 pub fn machine_code(when: When) -> Engine {
-    Engine::new(Cranelift { when })
+    Engine::new(Compiles { when, by_rustc: false })
 }
 
-#[derive(Debug)]
-struct Cranelift {
+/// Machine code by rustc wherever there is text of the loop form, and by Cranelift elsewhere, or where there
+/// is no rustc.
+pub fn by_rustc() -> Engine {
+    Engine::new(Compiles { when: When::Possible, by_rustc: rustc::is_there() })
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Compiles {
     when: When,
+    by_rustc: bool,
 }
 
-impl Compiler for Cranelift {
+impl Compiler for Compiles {
     fn machine(&self, program: &Program) -> Arc<dyn Machine> {
-        Arc::new(OfProgram { program: program.clone(), when: self.when, made: Mutex::default() })
+        Arc::new(OfProgram { program: program.clone(), how: *self, made: Mutex::default() })
     }
 }
 
-/// The name of machine code, as in `by machine code`.
-const NAME: &str = "machine code";
+impl Compiles {
+    /// Machine code of a form.
+    fn compile(self, form: &LoopForm) -> Result<Native, Refused> {
+        let by_rustc = if self.by_rustc { Native::by_rustc(form.clone()).ok() } else { None };
+        by_rustc.map_or_else(|| Native::new(form.clone()), Ok)
+    }
+}
 
 /// Compiling a statement takes about as long as interpreting so many.
 const OF_STATEMENT: u64 = 100;
@@ -60,7 +74,7 @@ const VAIN: u32 = 3;
 
 struct OfProgram {
     program: Program,
-    when: When,
+    how: Compiles,
     /// Latest last.
     made: Mutex<Vec<Arc<ForInputs>>>,
 }
@@ -135,7 +149,7 @@ impl OfProgram {
     }
 
     fn begun(&self, inputs: &[&Datum<f64>], traps: bool) -> State {
-        if self.when == When::Worthwhile
+        if self.how.when == When::Worthwhile
             && !repeats(&self.program)
             && inputs.iter().all(|x| x.elements() < 100)
         {
@@ -158,11 +172,11 @@ impl OfProgram {
         }
         let State::Waiting { form, work, done } = &*state else { unreachable!("looked at") };
         let compiling = OF_PROGRAM.saturating_add(form.statements().saturating_mul(OF_STATEMENT));
-        if self.when == When::Worthwhile && done.saturating_add(*work) < compiling {
+        if self.how.when == When::Worthwhile && done.saturating_add(*work) < compiling {
             return Err("it is less work than to compile it".into());
         }
         let started = Instant::now();
-        let compiled = Native::new((**form).clone());
+        let compiled = self.how.compile(form);
         let (next, result) = match compiled {
             Ok(native) => {
                 let native = Arc::new(native);
@@ -208,7 +222,7 @@ impl Machine for OfProgram {
             Ok((native, _)) if limits.budget.checked_sub(native.bytes()).is_none() => {
                 Chosen::InterpreterBecause(format!("machine code takes {} bytes", native.bytes()))
             }
-            Ok((_, seconds)) => Chosen::Machine { name: NAME, seconds },
+            Ok((native, seconds)) => Chosen::Machine { name: native.name(), seconds },
             Err(why) => Chosen::InterpreterBecause(why),
         }
     }

@@ -10,6 +10,7 @@
 //! | `codegen` | loop form -> machine code, by Cranelift |
 //! | `arithmetic`, `control` | its parts for numbers, and for loops and branches |
 //! | `vector` | loops over elements, two at a time |
+//! | `rustc` | loop form -> Rust -> a library that is kept and loaded |
 //! | `runtime` | what machine code calls: functions, kernels, memory that grows |
 //! | `machine` | the workspace, and the call of the machine code |
 //!
@@ -24,8 +25,9 @@ mod control;
 mod engine;
 mod machine;
 mod runtime;
+mod rustc;
 mod vector;
 
 pub use codegen::Refused;
-pub use engine::{When, machine_code};
+pub use engine::{When, by_rustc, machine_code};
 pub use machine::{Native, Stopped};

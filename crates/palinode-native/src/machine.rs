@@ -2,6 +2,7 @@
 
 use core::borrow::Borrow;
 use core::fmt;
+use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
 use aligned_vec::{AVec, ConstAlign};
@@ -132,9 +133,35 @@ impl Native {
     /// What Cranelift cannot do.
     pub fn new(form: LoopForm) -> Result<Native, Refused> {
         let compiled = codegen::compile(&form)?;
+        Ok(Native::of(form, compiled))
+    }
+
+    /// Compiles a loop form by rustc, or finds it compiled.
+    ///
+    /// # Errors
+    /// If there is no rustc, or no text of the form, or no folder for libraries.
+    pub fn by_rustc(form: LoopForm) -> Result<Native, Refused> {
+        Native::by_rustc_in(form, &crate::rustc::folder()?)
+    }
+
+    /// The same with a folder for libraries.
+    ///
+    /// # Errors
+    /// As [`by_rustc`](Native::by_rustc).
+    pub fn by_rustc_in(form: LoopForm, folder: &Path) -> Result<Native, Refused> {
+        let compiled = crate::rustc::compile(&form, folder)?;
+        Ok(Native::of(form, compiled))
+    }
+
+    fn of(form: LoopForm, compiled: Compiled) -> Native {
         let facts = Facts::of(&form.body);
         let bytes = bytes(&form, compiled.workspace);
-        Ok(Native { form, compiled, facts, bytes, idle: Mutex::default() })
+        Native { form, compiled, facts, bytes, idle: Mutex::default() }
+    }
+
+    /// What it is called, as in `by machine code`.
+    pub fn name(&self) -> &'static str {
+        if self.compiled.watches { "machine code of rustc" } else { "machine code" }
     }
 
     /// The bytes of a run, results included, without what grows: the smallest budget.
@@ -160,7 +187,7 @@ impl Native {
         let shows_all = decision::is_logged();
         let is_refused = limits.accumulator != Accumulator::Naive
             || limits.trap_nonfinite && !self.form.traps
-            || shows_all && self.facts.compares_elements
+            || shows_all && (self.facts.compares_elements || self.compiled.watches)
             || !limits.budget.is_unlimited() && self.facts.has_kernels;
         if is_refused {
             return Err(Stopped);

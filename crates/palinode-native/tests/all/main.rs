@@ -13,6 +13,7 @@ mod programs;
 #[allow(dead_code)]
 #[path = "../../../palinode-ir/tests/all/random/mod.rs"]
 mod random;
+mod rustc;
 mod support;
 
 /// How long vectors of random sources are: rows of pairs, and one more.
