@@ -142,6 +142,19 @@ Examples:
   palinode ir model.pal --derivative grad --of energy")]
     Ir(IrArgs),
 
+    /// Write a model and its gradient as Rust or C, to read and to vendor
+    #[command(after_help = "\
+Examples:
+  palinode emit drag.pal --rust --out drag  a crate that needs nothing else
+  palinode emit drag.pal --c --out src      drag.c and drag.h, in C99
+  palinode emit drag.pal --rust             shows it instead
+  palinode emit model.pal --c --set n=100   arrays as long as they are here
+
+Lengths and integers are those of the inputs at hand; numbers are in SI units. The
+functions give the digits that this command gives, or say why they stop, and where. Build
+C with -ffp-contract=off.")]
+    Emit(EmitArgs),
+
     /// Format model files
     #[command(after_help = "\
 Examples:
@@ -219,12 +232,14 @@ pub(crate) enum EngineWord {
     Auto,
     Interpret,
     Jit,
+    Rustc,
 }
 
-const ENGINES: [(EngineWord, &str, &str); 3] = [
+const ENGINES: [(EngineWord, &str, &str); 4] = [
     (EngineWord::Auto, "auto", "Machine code where it takes less time than compiling it"),
     (EngineWord::Interpret, "interpret", "The interpreter"),
     (EngineWord::Jit, "jit", "Machine code wherever there is some"),
+    (EngineWord::Rustc, "rustc", "Machine code by rustc if it is installed, which is kept for the next time"),
 ];
 
 /// How much is shown.
@@ -509,6 +524,33 @@ pub(crate) struct IrArgs {
     /// Show a derivative as the transform made it, not simplified
     #[arg(long)]
     pub(crate) raw: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(group = clap::ArgGroup::new("language").required(true).args(["rust", "c"]))]
+pub(crate) struct EmitArgs {
+    #[command(flatten)]
+    pub(crate) model: ModelArgs,
+
+    /// As a crate in Rust
+    #[arg(long)]
+    pub(crate) rust: bool,
+
+    /// As a header and a source in C99
+    #[arg(long)]
+    pub(crate) c: bool,
+
+    /// The folder that is written; without it, the text is shown
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) out: Option<PathBuf>,
+
+    /// Take the gradient of this output instead of the loss
+    #[arg(long, value_name = "OUTPUT")]
+    pub(crate) of: Option<String>,
+
+    /// Differentiate with respect to these params or inputs instead of all params
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub(crate) wrt: Vec<String>,
 }
 
 #[derive(Debug, Args)]

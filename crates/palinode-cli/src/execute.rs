@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Instant;
 
 use palinode_ir::interp::{Chosen, Code, Datum, Engine, Limits, RunError, RunErrorKind};
-use palinode_native::{When, machine_code};
+use palinode_native::{When, by_rustc, machine_code};
 
 use crate::args::{EngineWord, ModelArgs, SumArgs};
 use crate::reserve::MEMORY;
@@ -64,6 +64,7 @@ pub(crate) fn engine(args: &ModelArgs) -> Engine {
         EngineWord::Auto => machine_code(When::Worthwhile),
         EngineWord::Interpret => Engine::INTERPRETER,
         EngineWord::Jit => machine_code(When::Possible),
+        EngineWord::Rustc => by_rustc(),
     }
 }
 

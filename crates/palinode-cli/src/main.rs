@@ -136,6 +136,7 @@ commands! {
     "loop": Loop => loops;
     "tape": Tape => tape;
     "ir": Ir => ir;
+    "emit": Emit => emit;
     "fmt": Fmt => fmt;
     "check": Check => check;
     "help": Help => help;

@@ -3,6 +3,7 @@
 pub(crate) mod batch;
 pub(crate) mod check;
 pub(crate) mod completions;
+pub(crate) mod emit;
 pub(crate) mod fmt;
 pub(crate) mod grad;
 pub(crate) mod help;
