@@ -148,17 +148,13 @@ impl Answer for Emitted<'_> {
     fn text(&self, _: &Session) -> Text<'_> {
         let mut out = String::new();
         for file in &self.files {
-            match &self.folder {
-                Some(folder) => out.push_str(&format!(
-                    "wrote {folder}/{} ({} lines)\n",
-                    file.path,
-                    file.text.lines().count()
-                )),
-                // What is the same for all models is not shown.
-                None if file.path.ends_with("support.rs")
-                    || file.path.ends_with("lib.rs")
-                    || file.path.ends_with(".toml") => {}
-                None => out.push_str(&format!("// {}\n{}\n", file.path, file.text)),
+            if let Some(folder) = &self.folder {
+                let lines = file.text.lines().count();
+                out.push_str(&format!("wrote {folder}/{} ({lines} lines)\n", file.path));
+            } else if let Some(at) = file.functions {
+                // What is around them is much the same for all models.
+                let gap = if out.is_empty() { "" } else { "\n" };
+                out.push_str(&format!("{gap}// {}\n{}", file.path, &file.text[at..]));
             }
         }
         out.into()

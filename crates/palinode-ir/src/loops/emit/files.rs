@@ -15,11 +15,13 @@ pub struct File {
     pub path: String,
     /// What is in it.
     pub text: String,
+    /// Where the functions of the model begin, if it has some.
+    pub functions: Option<usize>,
 }
 
 impl File {
     fn new(path: impl Into<String>, text: String) -> File {
-        File { path: path.into(), text }
+        File { path: path.into(), text, functions: None }
     }
 }
 
@@ -36,15 +38,20 @@ pub fn rust(name: &str, tasks: &[Task<'_>], options: &Options<'_>) -> Vec<File> 
     );
     files.push(File::new("Cargo.toml", manifest));
     let mut needs = Needs::default();
-    let modules: Vec<(String, String)> =
-        tasks.iter().map(|task| (task.name.to_string(), module(task, options, &mut needs))).collect();
+    let modules: Vec<File> = tasks
+        .iter()
+        .map(|task| {
+            let (text, functions) = module_of(task, options, function(task, options, &Rust, "", &mut needs));
+            File { path: format!("src/{}.rs", task.name), text, functions: Some(functions) }
+        })
+        .collect();
     let mut lib = format!("//! {}\n//!\n//! {HEADING}\n", tasks.first().map_or("", |task| &task.about));
     lib.push_str("#![no_std]\n#![deny(unsafe_code)]\n\n#[cfg(feature = \"std\")]\nextern crate std;\n\n");
-    modules.iter().for_each(|(name, _)| lib.push_str(&format!("pub mod {name};\n")));
+    tasks.iter().for_each(|task| lib.push_str(&format!("pub mod {};\n", task.name)));
     lib.push_str("mod support;\n\npub use support::{Error, Stop};\n");
     files.push(File::new("src/lib.rs", lib));
     files.push(File::new("src/support.rs", support_module(&needs)));
-    files.extend(modules.into_iter().map(|(name, text)| File::new(format!("src/{name}.rs"), text)));
+    files.extend(modules);
     files
 }
 
@@ -58,7 +65,7 @@ pub fn rust_library(task: &Task<'_>, options: &Options<'_>) -> (String, [&'stati
     let mut needs = Needs::default();
     let function = function(task, options, &Rust, "", &mut needs);
     let counts = function.counts;
-    let module = module_of(task, options, function);
+    let (module, _) = module_of(task, options, function);
     let name = task.name;
     let mut call = vec!["w".to_string()];
     for (number, port) in task.form.inputs.iter().enumerate() {
@@ -137,11 +144,8 @@ fn shape(field: &Field) -> String {
     lengths.join(" by ")
 }
 
-fn module(task: &Task<'_>, options: &Options<'_>, needs: &mut Needs) -> String {
-    module_of(task, options, function(task, options, &Rust, "", needs))
-}
-
-fn module_of(task: &Task<'_>, options: &Options<'_>, function: Function) -> String {
+/// The text of a module, and where its functions begin.
+fn module_of(task: &Task<'_>, options: &Options<'_>, function: Function) -> (String, usize) {
     let mut lines = vec![format!("//! {}", task.about)];
     lines.push("//!".into());
     lines.push(format!("//! {HEADING}"));
@@ -152,13 +156,14 @@ fn module_of(task: &Task<'_>, options: &Options<'_>, function: Function) -> Stri
     lines.extend(["".into(), "use super::support::*;".into(), "".into()]);
     rust_workspace(&function, &mut lines);
     rust_results(&function, &mut lines);
+    let before = lines.join("\n").len() + 1;
     rust_function(task, options, &function, &mut lines);
     lines.push(String::new());
     lines.extend(function.loops);
     while lines.last().is_some_and(String::is_empty) {
         lines.pop();
     }
-    lines.join("\n") + "\n"
+    (lines.join("\n") + "\n", before)
 }
 
 fn rust_workspace(function: &Function, lines: &mut Vec<String>) {
@@ -281,12 +286,15 @@ pub fn c(name: &str, tasks: &[Task<'_>], options: &Options<'_>) -> Vec<File> {
         body.push_str(&text);
     }
     header.push_str("#endif\n");
-    let source = format!(
+    let mut source = format!(
         "/* {HEADING}\n   Build it with -ffp-contract=off: then it gives the bits that palinode gives. */\n\
-         #include \"{name}.h\"\n\n{}\n{body}",
+         #include \"{name}.h\"\n\n{}\n",
         support::c(&needs)
     );
-    vec![File::new(format!("{name}.h"), header), File::new(format!("{name}.c"), source)]
+    let functions = Some(source.len());
+    source.push_str(&body);
+    let source = File { path: format!("{name}.c"), text: source, functions };
+    vec![File::new(format!("{name}.h"), header), source]
 }
 
 /// Why a run stops.

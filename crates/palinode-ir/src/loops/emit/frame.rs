@@ -5,11 +5,14 @@ use std::collections::HashMap;
 use super::super::form::{Buf, Index, Reg, Stmt};
 use super::super::verify::Unproven;
 
+/// Terms of an index.
+type Terms = Vec<(Reg, i64)>;
+
 /// A fused loop that is being written as a function.
 pub(super) struct Frame {
     pub(super) parts: Vec<Part>,
     /// The places of statements' arrays among the parts.
-    pub(super) of: HashMap<(Buf, Vec<(Reg, i64)>), usize>,
+    pub(super) of: HashMap<(Buf, Terms), usize>,
     pub(super) axes: Vec<Reg>,
     pub(super) may_stop: bool,
 }
@@ -18,7 +21,7 @@ pub(super) struct Frame {
 pub(super) struct Part {
     pub(super) buf: Buf,
     /// What does not depend on the counters.
-    pub(super) fixed: Vec<(Reg, i64)>,
+    pub(super) fixed: Terms,
     pub(super) is_whole: bool,
     pub(super) least: i64,
     pub(super) most: i64,
@@ -33,7 +36,7 @@ impl Part {
 }
 
 /// The terms of an index that the counters of a loop change, and the others.
-pub(super) fn split(index: &Index, axes: &[Reg]) -> (Vec<(Reg, i64)>, Vec<(Reg, i64)>) {
+pub(super) fn split(index: &Index, axes: &[Reg]) -> (Terms, Terms) {
     index.terms.iter().partition(|term| axes.contains(&term.0))
 }
 

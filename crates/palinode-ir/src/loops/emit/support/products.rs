@@ -1,7 +1,7 @@
 /// Rows and columns of a product that are computed together, and rows of the second factor that are copied at
 /// a time.
-const ROWS: usize = 4;
-const COLUMNS: usize = 16;
+const ROWS: usize = if cfg!(target_feature = "avx512f") { 8 } else { 4 };
+const COLUMNS: usize = if cfg!(target_feature = "avx512f") { 24 } else { 8 };
 const DEPTH: usize = 128;
 
 /// `c = a b`: every entry is a chain of fused multiplications and additions.
@@ -14,7 +14,6 @@ pub(crate) fn product(c: &mut [f64], a: Matrix, b: Matrix) {
 pub(crate) fn add_product(c: &mut [f64], a: Matrix, b: Matrix) {
     let (inner, columns) = (a.columns, b.columns);
     let mut copies = [[0.0; COLUMNS]; DEPTH];
-    let mut entries = [[0.0; ROWS]; DEPTH];
     for from in (0..inner).step_by(DEPTH) {
         let depth = DEPTH.min(inner - from);
         for left in (0..columns).step_by(COLUMNS) {
@@ -34,13 +33,18 @@ pub(crate) fn add_product(c: &mut [f64], a: Matrix, b: Matrix) {
                 for (i, row) in tile[..height].iter_mut().enumerate() {
                     row[..width].copy_from_slice(&c[(top + i) * columns + left..][..width]);
                 }
-                for i in 0..height {
-                    let start = (top + i) * a.steps[0] + from * a.steps[1];
-                    for (k, entries) in entries[..depth].iter_mut().enumerate() {
-                        entries[i] = a.data[start + k * a.steps[1]];
-                    }
+                if height == ROWS && a.steps[1] == 1 {
+                    let rows: [&[f64]; ROWS] =
+                        core::array::from_fn(|i| &a.data[(top + i) * a.steps[0] + from..][..depth]);
+                    chains(&mut tile, |k| rows.map(|row| row[k]), &copies[..depth]);
+                } else if height == ROWS && a.steps[0] == 1 {
+                    let entries = |k| *part(a.data, (from + k) * a.steps[1] + top);
+                    chains(&mut tile, entries, &copies[..depth]);
+                } else {
+                    let entry = |i, k| if i < height { a.at(top + i, from + k) } else { 0.0 };
+                    let entries = |k| core::array::from_fn(|i| entry(i, k));
+                    chains(&mut tile, entries, &copies[..depth]);
                 }
-                chains(&mut tile, &entries[..depth], &copies[..depth]);
                 for (i, row) in tile[..height].iter().enumerate() {
                     c[(top + i) * columns + left..][..width].copy_from_slice(&row[..width]);
                 }
@@ -51,23 +55,27 @@ pub(crate) fn add_product(c: &mut [f64], a: Matrix, b: Matrix) {
 
 /// Continues the chains of a tile. Each row is an array of its own, so that it stays in registers.
 #[inline(never)]
-fn chains(tile: &mut [[f64; COLUMNS]; ROWS], a: &[[f64; ROWS]], b: &[[f64; COLUMNS]]) {
-    let [mut r0, mut r1, mut r2, mut r3] = *tile;
-    for (a, b) in a.iter().zip(b) {
-        for j in 0..COLUMNS {
-            r0[j] = mul_add(a[0], b[j], r0[j]);
-        }
-        for j in 0..COLUMNS {
-            r1[j] = mul_add(a[1], b[j], r1[j]);
-        }
-        for j in 0..COLUMNS {
-            r2[j] = mul_add(a[2], b[j], r2[j]);
-        }
-        for j in 0..COLUMNS {
-            r3[j] = mul_add(a[3], b[j], r3[j]);
-        }
+fn chains(
+    tile: &mut [[f64; COLUMNS]; ROWS],
+    entries: impl Fn(usize) -> [f64; ROWS],
+    b: &[[f64; COLUMNS]],
+) {
+    macro_rules! rows {
+        ($($number:literal $row:ident),*) => {
+            let [$(mut $row),*] = *tile;
+            for (k, b) in b.iter().enumerate() {
+                let a = entries(k);
+                $(for j in 0..COLUMNS {
+                    $row[j] = mul_add(a[$number], b[j], $row[j]);
+                })*
+            }
+            *tile = [$($row),*];
+        };
     }
-    *tile = [r0, r1, r2, r3];
+    #[cfg(target_feature = "avx512f")]
+    rows!(0 r0, 1 r1, 2 r2, 3 r3, 4 r4, 5 r5, 6 r6, 7 r7);
+    #[cfg(not(target_feature = "avx512f"))]
+    rows!(0 r0, 1 r1, 2 r2, 3 r3);
 }
 
 /// The same as `product`, but a zero wins over infinity and NaN.
