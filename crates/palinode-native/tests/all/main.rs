@@ -5,9 +5,11 @@
 mod damage;
 #[path = "../../../palinode-ir/tests/all/loops/direct.rs"]
 mod direct;
+mod elements;
 mod examples;
 mod forms;
 mod hostile;
+mod kinds;
 mod programs;
 /// The generators of random programs are those of `palinode-ir`.
 #[allow(dead_code)]

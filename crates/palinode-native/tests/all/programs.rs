@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use crate::elements;
 use crate::random::Random;
 use crate::random::generate::source;
 use crate::random::programs::{self, Kind};
@@ -144,6 +145,21 @@ fn random_programs_give_the_same_bits() {
     println!("{counts:#?}");
 }
 
+#[test]
+fn random_elements_give_the_same_bits() {
+    let (first, count) = (from_environment("PALINODE_SEED", 0), from_environment("PALINODE_PROGRAMS", 40));
+    let mut counts = Counts::new();
+    for seed in first..first + count {
+        let (program, inputs) = elements::program(seed);
+        // A Hessian of many numbers takes long.
+        let wrt: &[usize] = if inputs[0].elements() > 16 { &[2] } else { &[0, 2] };
+        if let Err(failure) = judge(&program, &inputs, wrt, 2, &mut counts) {
+            panic!("seed {seed}: {failure}");
+        }
+    }
+    println!("{counts:#?}");
+}
+
 /// Looks at one model: `PALINODE_MODEL=model.pal cargo test -p palinode-native --test all one_model --
 /// --nocapture`.
 #[test]
@@ -156,4 +172,41 @@ fn one_model() {
     let judged = judge(&model.program, &inputs, &wrt, 2, &mut counts);
     println!("{counts:#?}");
     judged.unwrap_or_else(|failure| panic!("{failure}"));
+}
+
+/// What goes wrong in these is not seen in their results.
+#[test]
+fn errors_come_although_nobody_looks_at_the_result() {
+    let of_lists = [
+        // The length is all that counts.
+        "b = read a[@l]\n n = dim<0> b\n y = convert<f64> n",
+        // One element is all that counts, and the list is wrong elsewhere.
+        "b = read a[@l]\n c = exp b\n z = const 0i\n y = read c[z]",
+        "m = imul l, l\n o = imul m, m\n p = imul o, o\n z = const 0i\n q = read p[z]\n r = imin q, z\n y = convert<f64> r",
+        "b = write a[@l], x\n n = dim<0> b\n y = convert<f64> n",
+        "b = add_at a[@l], x\n z = const 1i\n y = read b[z]",
+        "z = const 2i\n i = read l[z]\n b = read a[i]\n c = sub b, b\n y = mul c, x",
+        "z = const 2i\n i = read l[z]\n one = const 1i\n b = read a[i:+one:one]\n n = dim<0> b\n y = convert<f64> n",
+    ];
+    for body in of_lists {
+        let text = format!(
+            "entry fn main(a: f64[_], l: int[_], x: f64) -> (f64) outputs (y) {{\n {body}\n yield y\n}}"
+        );
+        let program = palinode_ir::text::parse(&text).unwrap_or_else(|errors| panic!("{errors:?}\n{text}"));
+        let list = |data: Vec<i64>| Datum::Int(palinode_ir::interp::Tensor { shape: vec![3], data });
+        let a = Datum::vector(vec![1.0, 2.0, 3.0, 4.0]);
+        for (data, stops) in [(vec![0, 2, 1], false), (vec![1, 3, 1 << 40], true)] {
+            let inputs = [a.clone(), list(data), Datum::real(2.0)];
+            // What is simplified need not fail.
+            for (program, may_go_on) in [(program.clone(), !stops), (passes::simplify(&program), true)] {
+                let outcome =
+                    compare(&program, &inputs, true).unwrap_or_else(|error| panic!("{error}\n{text}"));
+                match outcome {
+                    Outcome::Same => assert!(may_go_on, "{text}"),
+                    Outcome::BothStop(error) => assert!(stops, "{error}\n{text}"),
+                    Outcome::Slow | Outcome::Refused(_) => panic!("{outcome:?}\n{text}"),
+                }
+            }
+        }
+    }
 }
