@@ -311,12 +311,7 @@ impl<'f> Gen<'f> {
     }
 
     pub(crate) fn kind(&self, operand: Operand) -> Kind {
-        match operand {
-            Operand::Reg(reg) => self.form.registers[reg.index()],
-            Operand::Real(_) => Kind::Real,
-            Operand::Int(_) => Kind::Int,
-            Operand::Bool(_) => Kind::Bool,
-        }
+        self.form.kind(operand)
     }
 
     pub(crate) fn index(&mut self, index: &Index) -> Value {

@@ -328,16 +328,10 @@ impl Native {
     fn outputs(&self, workspace: &Workspace) -> Vec<Datum<f64>> {
         let one = |(port, &word): (&Port, &u64)| match port {
             Port::Scalar(operand) => {
-                let kind = match operand {
-                    Operand::Reg(reg) => self.form.registers[reg.index()],
-                    Operand::Real(_) => Kind::Real,
-                    Operand::Int(_) => Kind::Int,
-                    Operand::Bool(_) => Kind::Bool,
-                };
                 // SAFETY: the word is the scalar.
                 #[allow(unsafe_code)]
                 unsafe {
-                    datum(kind, word, None)
+                    datum(self.form.kind(*operand), word, None)
                 }
             }
             Port::Array(place) => {

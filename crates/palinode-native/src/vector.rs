@@ -9,11 +9,11 @@ use palinode_ir::loops::{Index, Kind, Operand, Reg, Stmt, Way};
 use crate::arithmetic::condition;
 use crate::codegen::{Gen, little, trusted};
 
-/// So many elements are one vector.
+/// How many elements are one vector.
 const PAIR: i64 = 2;
 
 impl Gen<'_> {
-    /// Runs a row in pairs, if its statements can be; whether they could.
+    /// Runs a row in pairs if all its statements can run so; returns whether it did.
     pub(crate) fn pairs(&mut self, counter: Reg, from: i64, to: i64, body: &[Stmt]) -> bool {
         if to - from < 2 * PAIR || !body.iter().all(|stmt| self.is_paired(stmt, counter)) {
             return false;
@@ -44,11 +44,7 @@ impl Gen<'_> {
     }
 
     fn is_real(&self, operand: Operand) -> bool {
-        match operand {
-            Operand::Reg(reg) => self.form.registers[reg.index()] == Kind::Real,
-            Operand::Real(_) => true,
-            Operand::Int(_) | Operand::Bool(_) => false,
-        }
+        self.kind(operand) == Kind::Real
     }
 
     fn step(index: &Index, counter: Reg) -> i64 {

@@ -437,6 +437,21 @@ pub struct LoopForm {
     pub spans: Vec<(Reg, Span)>,
 }
 
+impl LoopForm {
+    /// What an operand is.
+    ///
+    /// # Panics
+    /// If there is no such register.
+    pub fn kind(&self, operand: Operand) -> Kind {
+        match operand {
+            Operand::Reg(reg) => self.registers[reg.index()],
+            Operand::Real(_) => Kind::Real,
+            Operand::Int(_) => Kind::Int,
+            Operand::Bool(_) => Kind::Bool,
+        }
+    }
+}
+
 /// Why a program has no loop form.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {

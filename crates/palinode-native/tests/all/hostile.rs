@@ -38,7 +38,7 @@ fn form() -> LoopForm {
 }
 
 fn place(buf: u32) -> Place {
-    Place { buf: Buf(buf), at: Index::constant(0), shape: vec![4] }
+    Place::first(Buf(buf), vec![4])
 }
 
 fn run(form: LoopForm) -> Result<Vec<Datum<f64>>, Stopped> {
