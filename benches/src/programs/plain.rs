@@ -1,4 +1,5 @@
-//! The values of the models, as one writes them in plain Rust for speed: what every gradient is compared with.
+//! The values of the models, as one writes them in plain Rust for speed: what every gradient is compared
+//! with.
 
 use palinode_ir::interp::{Datum, Tensor};
 

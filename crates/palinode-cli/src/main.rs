@@ -9,7 +9,7 @@
 //! | `storage`, `ladder` | how memory is to be used, and what `palinode_ir::plan` decided, in words |
 //! | `sides` | derivatives on both sides of a tie, within the budget |
 //! | `health`, `stops` | how the cotangent grows or shrinks through a loop; how close loops came to another number of rounds |
-//! | `numbers`, `table`, `value`, `answer`, `lifetimes`, `chart`, `picture` | results as text and as JSON |
+//! | `numbers`, `table`, `value`, `answer`, `lifetimes`, `chart`, `picture`, `traffic` | results as text and as JSON |
 //! | `problem`, `explain`, `sources`, `render`, `session`, `pages` | what went wrong, and how it is said |
 //! | `closed`, `reserve` | whether there is anybody to say it to; memory to say it with |
 //!
