@@ -2,7 +2,7 @@
 
 use super::super::form::{Kind, Operand, Port};
 use super::c::{self as c_text, C};
-use super::function::{Field, Function, function, kind_of};
+use super::function::{Field, Function, function};
 use super::language::{Language, NOTES};
 use super::rust::{self as rust_text, Rust, wrapped};
 use super::support::{self, Needs};
@@ -91,7 +91,7 @@ pub fn rust_library(task: &Task<'_>, options: &Options<'_>) -> (String, [&'stati
         .map(|(number, (name, port))| match port {
             Port::Array(_) => format!("            *taken.add({number}) = results.{name}.as_ptr() as u64;\n"),
             Port::Scalar(operand) => {
-                let value = match kind_of(task.form, *operand) {
+                let value = match task.form.kind(*operand) {
                     Kind::Real => format!("results.{name}.to_bits()"),
                     Kind::Int => format!("results.{name} as u64"),
                     Kind::Bool => format!("u64::from(results.{name})"),

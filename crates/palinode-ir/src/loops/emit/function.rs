@@ -114,7 +114,7 @@ pub(super) fn function(
         results.push(match port {
             Port::Scalar(operand) => Field {
                 name,
-                kind: kind_of(&form, *operand),
+                kind: form.kind(*operand),
                 length: None,
                 shape: Vec::new(),
                 value: writer.operand(*operand).text,
@@ -167,15 +167,6 @@ pub(super) fn function(
         has_notes: writer.has_notes,
         loops: writer.functions,
         body: writer.out,
-    }
-}
-
-pub(super) fn kind_of(form: &LoopForm, operand: Operand) -> Kind {
-    match operand {
-        Operand::Reg(reg) => form.registers[reg.index()],
-        Operand::Real(_) => Kind::Real,
-        Operand::Int(_) => Kind::Int,
-        Operand::Bool(_) => Kind::Bool,
     }
 }
 
