@@ -41,7 +41,7 @@ pub(crate) struct Compiled {
 
 /// Where machine code lies.
 pub(crate) enum Code {
-    Module(JITModule),
+    Module(Box<JITModule>),
     /// A library, which is closed at the end.
     Library(#[allow(dead_code)] libloading::Library), // it is there to be dropped
 }
@@ -142,7 +142,7 @@ pub(crate) fn compile(form: &LoopForm) -> Result<Compiled, Refused> {
     module.clear_context(&mut context);
     module.finalize_definitions().map_err(|error| refused(&error))?;
     let address = module.get_finalized_function(entry);
-    let code = Some(Code::Module(module));
+    let code = Some(Code::Module(Box::new(module)));
     Ok(Compiled { code, entry: address, sites, workspace, watches: false })
 }
 
