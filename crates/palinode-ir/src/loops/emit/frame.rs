@@ -35,9 +35,6 @@ impl Part {
     }
 }
 
-/// Registers and their factors.
-type Terms = Vec<(Reg, i64)>;
-
 /// The terms of an index that the counters of a loop change, and the others.
 pub(super) fn split(index: &Index, axes: &[Reg]) -> (Terms, Terms) {
     index.terms.iter().partition(|term| axes.contains(&term.0))
