@@ -15,11 +15,11 @@ use std::hint::black_box;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use palinode_ir::interp::{Code, Datum, Engine, Limits, Tensor};
+use palinode_ir::interp::{Chosen, Code, Datum, Engine, Limits, Tensor};
 use palinode_ir::loops::{self, LoopTraffic};
 use palinode_ir::pal::{self, Role};
 use palinode_ir::{passes, transform};
-use palinode_native::{When, machine_code};
+use palinode_native::{When, by_rustc, machine_code};
 
 use crate::heap;
 use crate::measure::distance;
@@ -49,9 +49,19 @@ const MODELS: [Model; 8] = [
 /// Values and gradients may differ by so much, relative to the largest.
 const AGREEMENT: f64 = 1e-9;
 
-/// How an engine of ours is called, and how one has it.
-const ENGINES: [(&str, fn() -> Engine); 2] =
-    [("interpreter", || Engine::INTERPRETER), ("Cranelift", || machine_code(When::Possible))];
+/// An engine of ours.
+struct Way {
+    name: &'static str,
+    /// What it says of itself when it runs a program and leaves it to no other.
+    says: &'static str,
+    engine: fn() -> Engine,
+}
+
+const WAYS: [Way; 3] = [
+    Way { name: "interpreter", says: "", engine: || Engine::INTERPRETER },
+    Way { name: "Cranelift", says: "machine code", engine: || machine_code(When::Possible) },
+    Way { name: "rustc", says: "machine code of rustc", engine: by_rustc },
+];
 
 /// What a contestant needed.
 struct Figures {
@@ -122,11 +132,16 @@ fn measured(model: &Model, rounds: usize, python: Option<&Path>) -> (Vec<Figures
         let (inputs, kept) = (&inputs, &mut kept);
         calls.push(Box::new(move || drop(black_box(by_hand(&Inputs(black_box(inputs)), kept)))));
     }
-    for (name, engine) in ENGINES {
+    for Way { name, says, engine } in WAYS {
         let code = Code::on(&engine(), &gradient);
         let (outputs, time, mib) = first(|| code.run(&inputs, &limits).expect("a gradient"));
         let (value, gradient) = (flat(&outputs[..1])[0], flat(&outputs[1..]));
-        let who = name.to_string();
+        // An engine that leaves the program to another one must not look like itself.
+        let who = match code.prepare(&inputs, &limits) {
+            Chosen::Machine { name: by, .. } if by != says => format!("{name}: {by}"),
+            Chosen::Machine { .. } | Chosen::Interpreter => name.to_string(),
+            Chosen::InterpreterBecause(why) => format!("interpreter: {why}"),
+        };
         found.push(Figures { who, milliseconds: f64::INFINITY, first: time, mib, gradient, value });
         let (inputs, limits) = (&inputs, &limits);
         calls.push(Box::new(move || drop(black_box(code.run(black_box(inputs), limits)))));
@@ -175,7 +190,7 @@ fn note(figures: &Figures, ours: &Figures) -> String {
 /// Bytes and flops of the gradient, and how fast machine code moves them.
 fn moves(LoopTraffic { traffic, .. }: &LoopTraffic, lines: &[Figures]) -> String {
     let mib = traffic.bytes() as f64 / (1 << 20) as f64;
-    let machine = lines.iter().find(|line| line.who == ENGINES[1].0).expect("machine code runs");
+    let machine = lines.iter().find(|line| line.who == WAYS[1].name).expect("machine code runs");
     let speed = traffic.bytes() as f64 / machine.milliseconds / 1e6;
     let intensity = traffic.intensity(1.0).unwrap_or(f64::INFINITY);
     format!(
@@ -207,7 +222,7 @@ pub fn report(quick: bool, wanted: &[String]) -> bool {
         let rounds = if quick { 1 } else { 200 };
         let (lines, moved) = measured(model, rounds, python.as_deref().filter(|_| !quick));
         let plain = lines[0].milliseconds;
-        let ours = lines.iter().find(|line| line.who == ENGINES[0].0).expect("the interpreter runs");
+        let ours = lines.iter().find(|line| line.who == WAYS[0].name).expect("the interpreter runs");
         let mut text = String::new();
         for line in &lines {
             let note = note(line, ours);
