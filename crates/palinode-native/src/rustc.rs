@@ -105,12 +105,21 @@ pub(crate) fn compile(form: &LoopForm, folder: &Path) -> Result<Compiled, Refuse
     let path = match find(folder, &key) {
         Some(path) => path,
         None => {
-            fs::create_dir_all(folder).map_err(io)?;
+            create(folder).map_err(io)?;
             let work = Work::new(folder).map_err(io)?;
             build(compiler, &work, &text, folder, &key)?
         }
     };
     load(&path, entries)
+}
+
+/// Makes the folder: code is loaded from it, so nobody else may write there.
+fn create(folder: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(folder)
 }
 
 /// What a library is called: what it is the code of, and the hash of its bytes.
