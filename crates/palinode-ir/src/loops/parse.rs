@@ -2,7 +2,7 @@
 //!
 //! Each statement has a line, and `//` starts a comment. The form is as the text says, right or wrong:
 //! [`verify`](super::verify()) is asked afterwards. Invariants: `parse(form.to_string()) == form`, but for
-//! places in the source, which are not part of the text; no text makes it panic.
+//! names and places in the source, which are not part of the text; no text makes it panic.
 //!
 //! Limits: blocks nest at most [`DEEPEST`] deep, and there are at most [`REGISTERS`] registers.
 

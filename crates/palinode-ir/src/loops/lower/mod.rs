@@ -38,7 +38,8 @@ use core::borrow::Borrow;
 use std::rc::Rc;
 
 use super::form::{
-    Buf, Buffer, Given, Index, Kind, LoopForm, Operand, Origin, Place, Port, Refusal, Reg, Role, Stmt, Taken,
+    Buf, Buffer, DEEPEST, Given, Index, Kind, LoopForm, Operand, Origin, Place, Port, Refusal, Reg, Role,
+    Stmt, Taken,
 };
 use crate::fast::FastMap;
 use crate::interp::Datum;
@@ -112,6 +113,9 @@ pub fn lower_plainly<D: Borrow<Datum<f64>>>(
         lower.form.outputs.push(port);
     }
     lower.form.body = lower.blocks.pop().expect("the first block");
+    if nesting(&lower.form.body) > DEEPEST {
+        return lower.refuse("loops that are nested deeply");
+    }
     Ok(lower.form)
 }
 
@@ -595,4 +599,10 @@ fn constant(literal: Literal) -> Single {
         Literal::Int(n) => Single::Whole(Whole::known(n)),
         Literal::Bool(value) => Single::Truth(Operand::Bool(value)),
     }
+}
+
+/// How deep blocks nest.
+fn nesting(stmts: &[Stmt]) -> usize {
+    let inner = |stmt: &Stmt| stmt.blocks().into_iter().map(|block| 1 + nesting(block)).max().unwrap_or(0);
+    stmts.iter().map(inner).max().unwrap_or(0)
 }
