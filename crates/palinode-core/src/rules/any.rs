@@ -44,7 +44,7 @@ impl<R: Unary> Rule for One<R> {
     const NAME: &'static str = R::NAME;
     const KINKS: &'static [Kink] = R::KINKS;
     const USES_Z: &'static [bool] = &[R::DX_USES_Z];
-    #[inline]
+    #[inline(always)]
     fn value<S: Scalar>(self, args: &[S]) -> S {
         self.0.value(args[0])
     }
@@ -70,7 +70,7 @@ impl<R: Binary> Rule for Two<R> {
     const NAME: &'static str = R::NAME;
     const KINKS: &'static [Kink] = R::KINKS;
     const USES_Z: &'static [bool] = &[R::DX_USES_Z, R::DY_USES_Z];
-    #[inline]
+    #[inline(always)]
     fn value<S: Scalar>(self, args: &[S]) -> S {
         self.0.value(args[0], args[1])
     }
@@ -92,7 +92,7 @@ impl<R: Ternary> Rule for Three<R> {
     const NAME: &'static str = R::NAME;
     const KINKS: &'static [Kink] = R::KINKS;
     const USES_Z: &'static [bool] = &[false; 3];
-    #[inline]
+    #[inline(always)]
     fn value<S: Scalar>(self, args: &[S]) -> S {
         self.0.value(args[0], args[1], args[2])
     }

@@ -3,64 +3,19 @@
 //! Input: an array, an [`Axis`] for each of its axes, their operands. Output: the elements, or the changed
 //! array. Cost: in proportion to the elements named, whatever the size of the array (once it is not shared).
 
+use core::cell::Cell;
+
 use palinode_core::Real;
+use palinode_core::machine::{Task, on_this_machine};
 
 use super::error::RunErrorKind;
 use super::ledger::Memory;
+use super::places::{Steps, walk};
 use super::store::{Buffer, Store};
 use super::trap;
 use super::value::{Array, Source, Val, mismatch, round32, same_kind};
 use super::workspace::SHORT_LIST;
 use crate::op::Axis;
-
-/// The places along one axis, as offsets into the elements.
-#[derive(Clone, Debug)]
-pub(super) enum Steps<'a> {
-    /// `first`, `first + step`, ...
-    Even { first: usize, count: usize, step: isize },
-    /// Any, by indices that have been checked.
-    Listed { indices: &'a [i64], stride: usize },
-}
-
-impl Steps<'_> {
-    fn count(&self) -> usize {
-        match self {
-            Steps::Even { count, .. } => *count,
-            Steps::Listed { indices, .. } => indices.len(),
-        }
-    }
-}
-
-/// The distance between neighbours along each axis.
-pub(super) fn strides(shape: &[usize]) -> Vec<usize> {
-    let mut strides = vec![1; shape.len()];
-    for axis in (1..shape.len()).rev() {
-        strides[axis - 1] = strides[axis] * shape[axis];
-    }
-    strides
-}
-
-/// Calls `f` with the offset of every combination, the last axis running fastest.
-pub(super) fn walk<F: FnMut(usize)>(axes: &[Steps<'_>], base: usize, f: &mut F) {
-    let Some((axis, rest)) = axes.split_first() else { return f(base) };
-    match axis {
-        Steps::Even { first, count, step } => {
-            let mut at = base + first;
-            for _ in 0..*count {
-                if rest.is_empty() {
-                    f(at)
-                } else {
-                    walk(rest, at, f)
-                }
-                // Past the last place this may leave the array, even below 0: nothing is read there.
-                at = at.wrapping_add_signed(*step);
-            }
-        }
-        Steps::Listed { indices, stride } => {
-            indices.iter().for_each(|&index| walk(rest, base + index as usize * stride, f));
-        }
-    }
-}
 
 fn index(i: i64, axis: usize, length: usize) -> Result<usize, RunErrorKind> {
     match usize::try_from(i) {
@@ -171,10 +126,10 @@ fn gather<T: Copy>(
     let buffer = made.buffer();
     memory.stats.elements_filled += buffer.left() as u64;
     if store.in_chunks() {
-        walk(&region.steps, 0, &mut |at| buffer.push(store.get(at).expect(INSIDE)));
+        let get = |at| store.get(at).expect(INSIDE);
+        walk(&region.steps, 0, &mut |row| row.places().for_each(|at| buffer.push(get(at))));
     } else {
-        let data = store.data();
-        walk(&region.steps, 0, &mut |at| buffer.push(data[at]));
+        buffer.pick(store.data(), &region.steps);
     }
     Ok(made)
 }
@@ -185,7 +140,7 @@ const INSIDE: &str = "places have been checked";
 fn single<T: Copy>(store: &Store<T>, region: &Region<'_>, memory: &mut Memory) -> T {
     memory.stats.elements_filled += 1;
     let mut found = 0;
-    walk(&region.steps, 0, &mut |at| found = at);
+    walk(&region.steps, 0, &mut |row| found = row.first);
     store.get(found).expect(INSIDE)
 }
 
@@ -212,31 +167,48 @@ fn check_fits<R: Real>(op: &'static str, region: &Region<'_>, x: &Val<R>) -> Res
     }
 }
 
-/// Changes every element of a region by a function of it and of the element that goes there.
+/// Changes every element of a region by a function of it and of the element that goes there: neighbours by
+/// `many`, the others by `one`.
 #[inline(always)]
 fn change<T: Copy>(
     store: &mut Store<T>,
     region: &Region<'_>,
     x: Source<'_, T>,
-    mut f: impl FnMut(&mut T, T),
+    mut many: impl FnMut(&mut [T], Source<'_, T>),
+    mut one: impl FnMut(&mut T, T),
 ) {
     let mut next = 0;
     if store.in_chunks() {
-        walk(&region.steps, 0, &mut |at| {
-            f(store.get_mut(at).expect(INSIDE), x.get(next));
-            next += 1;
+        walk(&region.steps, 0, &mut |row| {
+            for at in row.places() {
+                one(store.get_mut(at).expect(INSIDE), x.get(next));
+                next += 1;
+            }
         });
-    } else {
-        let data = store.data_mut();
-        walk(&region.steps, 0, &mut |at| {
-            f(&mut data[at], x.get(next));
-            next += 1;
-        });
+        return;
     }
+    let data = store.data_mut();
+    walk(&region.steps, 0, &mut |row| {
+        match row.neighbours() {
+            Some(places) => {
+                let x = match x {
+                    Source::One(x) => Source::One(x),
+                    Source::Many(x) => Source::Many(&x[next..next + row.count]),
+                };
+                many(&mut data[places], x);
+            }
+            None => row.places().zip(next..).for_each(|(at, next)| one(&mut data[at], x.get(next))),
+        }
+        next += row.count;
+    });
 }
 
 fn scatter<T: Copy>(store: &mut Store<T>, region: &Region<'_>, x: Source<'_, T>) {
-    change(store, region, x, |place, x| *place = x);
+    let all = |places: &mut [T], x: Source<'_, T>| match x {
+        Source::One(x) => places.fill(x),
+        Source::Many(x) => places.copy_from_slice(x),
+    };
+    change(store, region, x, all, |place, x| *place = x);
 }
 
 pub(super) fn write<R: Real>(
@@ -272,16 +244,59 @@ pub(super) fn add_at<R: Real>(
     if !region.shape.is_empty() {
         memory.stats.elements_added += region.shape.iter().product::<usize>() as u64;
     }
-    let mut failed = None;
-    change(array.reals_mut(OP, memory)?, &region, args[1].reals(), |place, more| {
+    let failed = Cell::new(None);
+    let one = |place: &mut R, more: R| {
         let old = *place;
         *place = if single { round32(old + more) } else { old + more };
-        if trap && failed.is_none() {
-            failed = trap::check_named(OP, &[old, more], *place).err();
+        if trap && !place.is_finite() {
+            let earlier = failed.take();
+            failed.set(earlier.or_else(|| trap::check_named(OP, &[old, more], *place).err()));
         }
-    });
-    match failed {
+    };
+    let many = |places: &mut [R], more: Source<'_, R>| {
+        let is_plain = R::IS_FLOAT && !single && (!trap || on_this_machine(AreFinite(places, more)));
+        if is_plain {
+            on_this_machine(AddTo(places, more));
+        } else {
+            places.iter_mut().enumerate().for_each(|(at, place)| one(place, more.get(at)));
+        }
+    };
+    change(array.reals_mut(OP, memory)?, &region, args[1].reals(), many, one);
+    match failed.into_inner() {
         Some(kind) => Err(kind),
         None => Ok(Val::Array(array)),
+    }
+}
+
+/// Numbers that are added to others.
+struct AddTo<'a, R>(&'a mut [R], Source<'a, R>);
+
+impl<R: Real> Task for AddTo<'_, R> {
+    type Output = ();
+    #[inline(always)]
+    fn run(self) {
+        match self.1 {
+            Source::One(more) => self.0.iter_mut().for_each(|place| *place += more),
+            Source::Many(more) => {
+                self.0.iter_mut().zip(more).for_each(|(place, &more)| *place += more);
+            }
+        }
+    }
+}
+
+/// Whether all these sums are finite.
+struct AreFinite<'a, R>(&'a [R], Source<'a, R>);
+
+impl<R: Real> Task for AreFinite<'_, R> {
+    type Output = bool;
+    #[inline(always)]
+    fn run(self) -> bool {
+        let places = self.0.iter();
+        match self.1 {
+            Source::One(more) => places.fold(true, |all, &place| all & (place + more).is_finite()),
+            Source::Many(more) => {
+                places.zip(more).fold(true, |all, (&place, &more)| all & (place + more).is_finite())
+            }
+        }
     }
 }

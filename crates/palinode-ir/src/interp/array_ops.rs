@@ -4,9 +4,9 @@ use std::rc::Rc;
 
 use palinode_core::Real;
 
-use super::access::{Steps, strides, walk};
 use super::error::RunErrorKind;
 use super::ledger::Memory;
+use super::places::{Steps, strides};
 use super::store::{Store, elements_of};
 use super::store_rule::is_identity;
 use super::value::{Array, Source, Val, length, mismatch, primal, same_kind, unshared};
@@ -32,8 +32,7 @@ fn pick<T: Copy>(
     memory: &Memory,
 ) -> Result<Store<T>, RunErrorKind> {
     let mut made = Store::with_capacity(op, shape, memory)?;
-    let (data, buffer) = (store.data(), made.buffer());
-    walk(steps, 0, &mut |at| buffer.push(data[at]));
+    made.buffer().pick(store.data(), steps);
     Ok(made)
 }
 

@@ -8,6 +8,7 @@
 use std::sync::Arc;
 
 use palinode_core::rules;
+use smallvec::SmallVec;
 
 use super::bookkeeping::Registers;
 use crate::op::{IntOp, Keep, Literal, Op};
@@ -154,6 +155,47 @@ pub(super) struct FusedSite {
     pub(super) results: Vec<FusedResult>,
     /// How many additions of an element to an element there are for each place.
     pub(super) additions: u64,
+    /// How many instructions there are for each place.
+    pub(super) instructions: u64,
+    /// What they do, to be done by runs of places.
+    pub(super) stages: Stages,
+}
+
+/// What a fused operation does with each place: elementwise operations, one after the other.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Stages {
+    pub(super) list: Vec<Stage>,
+    /// How many strips of reals, integers and truth values there are.
+    pub(super) strips: [u32; 3],
+    /// The strip of each result.
+    pub(super) results: Vec<u32>,
+    /// Whether a stage compares real numbers.
+    pub(super) compares_reals: bool,
+}
+
+/// An elementwise operation on strips: runs of elements that stay in the cache.
+#[derive(Clone, Debug)]
+pub(super) struct Stage {
+    pub(super) op: Op,
+    pub(super) args: SmallVec<[Term; 3]>,
+    /// The kind of the last operand, and of the result.
+    pub(super) from: Kind,
+    pub(super) to: Kind,
+    /// The strip of the result; no operand is in it.
+    pub(super) strip: u32,
+    /// Whether the result is rounded to single precision.
+    pub(super) rounds: bool,
+}
+
+/// An operand of a stage.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Term {
+    /// The elements of an array operand of the fused operation, by its number.
+    Operand(u32),
+    /// The same for all places, from a register.
+    Same(Slot),
+    /// What an earlier stage made.
+    Strip(u32),
 }
 
 /// A result of a fused operation.

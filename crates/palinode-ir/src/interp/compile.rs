@@ -10,6 +10,7 @@
 //! Invariant: the input has passed [`crate::verify`].
 
 mod control;
+mod stages;
 
 use std::collections::HashMap;
 use std::sync::Arc;

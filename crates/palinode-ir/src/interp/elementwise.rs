@@ -4,16 +4,19 @@
 //! [`super::store_rule::reuses`] names); each element of an operand is read before the element of the result
 //! is written, so it makes no difference.
 
+use core::ops::Range;
 use std::rc::Rc;
 
 use palinode_core::{Real, rules};
+use smallvec::SmallVec;
 
 use super::error::RunErrorKind;
 use super::ledger::Memory;
+use super::rows::RUN;
 use super::scalar_ops::{compare_reals, integer};
 use super::store::{Store, elements_of};
-use super::trap;
-use super::value::{Array, Source, Val, from_int, mismatch, stop, to_int};
+use super::value::{Array, Source, Val, from_int, known, mismatch, stop, to_int};
+use super::{rows, trap};
 use crate::op::{Comparison, IntOp, Logical, Rule};
 use crate::types::Elem;
 
@@ -55,6 +58,20 @@ impl<T: Copy> Term<'_, T> {
             Term::One(value) => *value,
             Term::Many(values) => values[at],
             Term::Own => own,
+        }
+    }
+}
+
+impl<'a, T: Copy> Term<'a, T> {
+    /// Those of a run of places; `own` are those in the memory of the result.
+    fn run<'b>(&self, places: Range<usize>, own: &'b [T]) -> Source<'b, T>
+    where
+        'a: 'b,
+    {
+        match *self {
+            Term::One(value) => Source::One(value),
+            Term::Many(values) => Source::Many(&values[places]),
+            Term::Own => Source::Many(own),
         }
     }
 }
@@ -129,25 +146,6 @@ fn collect<T: Copy>(
     Ok(made)
 }
 
-/// A function of two operands, with a loop for each combination.
-#[inline(always)]
-fn zip<T: Copy>(data: &mut [T], a: Term<'_, T>, b: Term<'_, T>, f: impl Fn(T, T) -> T) {
-    let places = data.iter_mut();
-    match (a, b) {
-        (Term::Many(a), Term::Many(b)) => {
-            places.zip(a.iter().zip(b)).for_each(|(place, (&a, &b))| *place = f(a, b));
-        }
-        (Term::Many(a), Term::One(b)) => places.zip(a).for_each(|(place, &a)| *place = f(a, b)),
-        (Term::One(a), Term::Many(b)) => places.zip(b).for_each(|(place, &b)| *place = f(a, b)),
-        (Term::Many(a), Term::Own) => places.zip(a).for_each(|(place, &a)| *place = f(a, *place)),
-        (Term::Own, Term::Many(b)) => places.zip(b).for_each(|(place, &b)| *place = f(*place, b)),
-        (Term::One(a), Term::Own) => places.for_each(|place| *place = f(a, *place)),
-        (Term::Own, Term::One(b)) => places.for_each(|place| *place = f(*place, b)),
-        (Term::One(a), Term::One(b)) => data.fill(f(a, b)),
-        (Term::Own, Term::Own) => unreachable!("an operand that is used twice is not free"),
-    }
-}
-
 pub(super) fn map<R: Real>(
     rule: Rule,
     over: Option<usize>,
@@ -163,50 +161,50 @@ pub(super) fn map<R: Real>(
         memory.stats.elements_added += memory.stats.elements_filled - filled;
     }
     let mut target = target!(Real, name, R::zero(), shape, args, over, memory);
-    let data = elements(&mut target);
-    match &*args {
-        _ if trap => {
-            let terms: Vec<Term<'_, R>> = args.iter().map(reals).collect();
-            let mut operands: Vec<R> = Vec::with_capacity(terms.len());
-            each(data, |at, own| {
-                operands.clear();
-                operands.extend(terms.iter().map(|term| term.get(at, own)));
-                let result = row.value(parameter, &operands);
+    if let Some(plain) = known::<_, Rc<Store<f64>>>(&mut target) {
+        map_plain(rule, args, elements(plain), trap)?;
+    } else {
+        let terms: SmallVec<[Term<'_, R>; 3]> = args.iter().map(reals).collect();
+        each(elements(&mut target), |at, own| {
+            let operands: SmallVec<[R; 3]> = terms.iter().map(|term| term.get(at, own)).collect();
+            let result = row.value(parameter, &operands);
+            if trap {
                 trap::check_row(row, &operands, result)?;
-                Ok(result)
-            })?;
-        }
-        [a] => match reals(a) {
-            Term::Many(a) if row == rules::Row::Negate => {
-                data.iter_mut().zip(a).for_each(|(place, &a)| *place = -a);
             }
-            Term::Own if row == rules::Row::Negate => data.iter_mut().for_each(|place| *place = -*place),
-            a => data.iter_mut().enumerate().for_each(|(at, place)| {
-                *place = row.value(parameter, &[a.get(at, *place)]);
-            }),
-        },
-        [a, b] => {
-            let (a, b) = (reals(a), reals(b));
-            // Arithmetic has loops of its own; the other rows are looked up for each element.
-            match row {
-                rules::Row::Add => zip(data, a, b, |a, b| a + b),
-                rules::Row::Subtract => zip(data, a, b, |a, b| a - b),
-                rules::Row::Multiply => zip(data, a, b, |a, b| a * b),
-                rules::Row::Divide => zip(data, a, b, |a, b| a / b),
-                rules::Row::StrongMul => zip(data, a, b, R::strong_mul),
-                _ => zip(data, a, b, |a, b| row.value(parameter, &[a, b])),
-            }
-        }
-        [a, b, c] => {
-            let (a, b, c) = (reals(a), reals(b), reals(c));
-            data.iter_mut().enumerate().for_each(|(at, place)| {
-                let own = *place;
-                *place = row.value(parameter, &[a.get(at, own), b.get(at, own), c.get(at, own)]);
-            });
-        }
-        _ => unreachable!("a row has at most three arguments"),
+            Ok(result)
+        })?;
     }
     Ok(Val::Array(Array::Real(target)))
+}
+
+/// The same of plain numbers, by runs.
+fn map_plain<R: Real>(
+    rule: Rule,
+    args: &mut [Val<R>],
+    data: &mut [f64],
+    trap: bool,
+) -> Result<(), RunErrorKind> {
+    let plain = |arg| reals(known::<_, Val<f64>>(arg).expect("operands are of the numbers of the result"));
+    let terms: SmallVec<[Term<'_, f64>; 3]> = args.iter_mut().map(plain).collect();
+    let has_own = terms.iter().any(|term| matches!(term, Term::Own));
+    let mut room = has_own.then_some([0.0; RUN]);
+    for (number, run) in data.chunks_mut(RUN).enumerate() {
+        let places = number * RUN..number * RUN + run.len();
+        let own: &[f64] = match &mut room {
+            None => &[],
+            Some(room) => {
+                room[..run.len()].copy_from_slice(run);
+                &room[..run.len()]
+            }
+        };
+        let operands: SmallVec<[Source<'_, f64>; 3]> =
+            terms.iter().map(|term| term.run(places.clone(), own)).collect();
+        rows::values(rule, &operands, run);
+        if trap {
+            trap::check_run(rule.row, &operands, run)?;
+        }
+    }
+    Ok(())
 }
 
 pub(super) fn int<R: Real>(

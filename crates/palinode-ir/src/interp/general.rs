@@ -6,7 +6,7 @@ use super::error::RunErrorKind;
 use super::ledger::Memory;
 use super::store_rule::reuses;
 use super::value::{Array, Val, primal};
-use super::{Limits, access, array_ops, elementwise, linalg, narrowed, products, reduce, settled};
+use super::{Limits, access, array_ops, elementwise, linalg, narrowed, products, reduce, settled, trap};
 use crate::op::{Kind, Op};
 use crate::types::Elem;
 
@@ -21,9 +21,12 @@ pub(super) fn apply<R: Real>(
     memory: &mut Memory,
 ) -> Result<(), RunErrorKind> {
     out.clear();
-    let (trap, how) = (limits.trap_nonfinite, limits.accumulator);
+    let (traps, how) = (limits.trap_nonfinite, limits.accumulator);
     let facts = op.facts();
-    let finite = trap && facts.computes && facts.kind != Kind::Updates && all_finite(args);
+    // Elementwise operations and updates may give the memory of operands to the result, and look themselves;
+    // what those do not see is a result that overflows when it is rounded.
+    let looks_itself = matches!(facts.kind, Kind::Updates | Kind::Elementwise);
+    let rounds_finite = traps && single && facts.kind == Kind::Elementwise && all_finite(args);
     // Elementwise operations have at most three operands.
     let over = |args: &[Val<R>], result: Elem| {
         let mut free = [None; 3];
@@ -31,7 +34,7 @@ pub(super) fn apply<R: Real>(
         reuses(op, result, &free[..args.len()])
     };
     match op {
-        Op::Map(rule) => out.push(elementwise::map(*rule, over(args, Elem::F64), args, trap, memory)?),
+        Op::Map(rule) => out.push(elementwise::map(*rule, over(args, Elem::F64), args, traps, memory)?),
         Op::Int(op) => out.push(elementwise::int(*op, over(args, Elem::Int), args, memory)?),
         Op::Compare(op) => out.push(elementwise::compare(*op, args, memory)?),
         Op::Logical(op) => out.push(elementwise::logical(*op, over(args, Elem::Bool), args, memory)?),
@@ -51,7 +54,7 @@ pub(super) fn apply<R: Real>(
         Op::Read(axes) => out.push(access::read(axes, args, memory)?),
         Op::Write(axes) => out.push(access::write(axes, args, memory)?),
         Op::AddAt(axes) => {
-            out.push(access::add_at(axes, args, single, trap, memory)?);
+            out.push(access::add_at(axes, args, single, traps, memory)?);
             return Ok(());
         }
         Op::Push => out.push(array_ops::push_all(args, memory)?),
@@ -63,7 +66,7 @@ pub(super) fn apply<R: Real>(
             out.push(products::matmul(transposed, *strong, args, how, memory)?);
         }
         Op::Outer { strong } => out.push(products::outer(*strong, args, memory)?),
-        Op::AddOuter { strong } => out.push(products::add_outer(*strong, args, trap, memory)?),
+        Op::AddOuter { strong } => out.push(products::add_outer(*strong, args, traps, memory)?),
         Op::Linalg(kind) => linalg::apply(*kind, args, out, memory)?,
         Op::Const(_)
         | Op::Dim(_)
@@ -79,7 +82,11 @@ pub(super) fn apply<R: Real>(
     if single {
         out.iter_mut().try_for_each(|value| value.round32(op.name(), memory))?;
     }
-    if finite && let Some(result) = out.iter().find_map(first_nonfinite) {
+    let is_checked = rounds_finite || (traps && facts.computes && !looks_itself);
+    if is_checked
+        && let Some(result) = out.iter().find_map(first_nonfinite)
+        && (rounds_finite || all_finite(args))
+    {
         return Err(RunErrorKind::NonFinite {
             operation: format!("{} of finite elements", op.name()),
             result,
@@ -92,7 +99,10 @@ fn first_nonfinite<R: Real>(value: &Val<R>) -> Option<f64> {
     let of = |x: R| (!x.is_finite()).then(|| primal(x));
     match value {
         Val::Real(x) => of(*x),
-        Val::Array(Array::Real(store)) => store.chunks().flatten().find_map(|&x| of(x)),
+        Val::Array(Array::Real(store)) => {
+            let chunk = store.chunks().find(|chunk| !trap::all_finite(chunk))?;
+            chunk.iter().find_map(|&x| of(x))
+        }
         Val::Int(_) | Val::Bool(_) | Val::Array(_) => None,
     }
 }

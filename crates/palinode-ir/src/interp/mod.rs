@@ -12,8 +12,10 @@
 //! | `run` | register code -> results |
 //! | `machine` | other ways to run a program |
 //! | `general`, `elementwise`, `access`, `array_ops`, `reduce`, `products`, `linalg` | kernels over whole arrays |
+//! | `strips`, `rows` | fused operations, and rows of the rule table, on runs of plain numbers |
 //! | `value`, `scalar_ops`, `trap` | what they share |
 //! | `store_rule`, `workspace`, `bookkeeping` | what memory a run takes: the rules, also for the planner |
+//! | `places` | the places that axes name |
 //! | `store`, `ledger` | elements in buffers and chunks; the account of their bytes |
 //!
 //! Invariants: a run changes nothing but its own arrays; an array is updated in place whenever its last use
@@ -36,13 +38,16 @@ mod ledger;
 mod linalg;
 mod machine;
 mod narrowed;
+mod places;
 mod products;
 mod reduce;
+mod rows;
 mod run;
 pub(crate) mod scalar_ops;
 mod settled;
 mod store;
 pub(crate) mod store_rule;
+mod strips;
 mod tensor;
 mod trap;
 mod value;

@@ -10,6 +10,7 @@ use palinode_core::{Accumulator, Real};
 use super::error::RunErrorKind;
 use super::ledger::Memory;
 use super::store::{Store, elements_of};
+use super::trap::all_finite;
 use super::value::{Val, mismatch, primal};
 
 /// A factor as a matrix; a vector is one row.
@@ -117,13 +118,12 @@ pub(super) fn add_outer<R: Real>(
     let c = array.reals_mut(OP, memory)?.data_mut();
     let (x, y) = (MatrixView::by_columns(x.data(), m, k), MatrixView::by_rows(y.data(), k, n));
     add_product(c, x, y, strong);
-    if is_checked && let Some(result) = c.iter().find(|c| !c.is_finite()) {
+    if is_checked
+        && !all_finite(c)
+        && let Some(result) = c.iter().find(|c| !c.is_finite())
+    {
         let operation = format!("{OP} of finite elements");
         return Err(RunErrorKind::NonFinite { operation, result: primal(*result) });
     }
     Ok(Val::Array(array))
-}
-
-fn all_finite<R: Real>(numbers: &[R]) -> bool {
-    numbers.iter().all(|x| x.is_finite())
 }

@@ -9,9 +9,9 @@ use palinode_core::machine::{Task, on_this_machine};
 use palinode_core::sums::sum_axis;
 use palinode_core::{Accumulator, Logic, Real, Scalar};
 
-use super::access::strides;
 use super::error::RunErrorKind;
 use super::ledger::Memory;
+use super::places::strides;
 use super::store::{Store, elements_of};
 use super::value::Val;
 use crate::op::Reduction;

@@ -6,6 +6,7 @@
 mod execute;
 mod sweep;
 
+use core::any::TypeId;
 use std::sync::Arc;
 
 pub use sweep::RoundBack;
@@ -17,8 +18,9 @@ use super::error::{RunError, RunErrorKind};
 use super::ledger::{Memory, Record};
 use super::store::Store;
 use super::store_rule::takes_chunks;
+use super::strips::{self, Registers, Room};
 use super::tensor::Datum;
-use super::value::{Array, Val, mismatch};
+use super::value::{Array, Val, known, mismatch};
 use super::{Limits, Stats, bookkeeping, general};
 use crate::op::Literal;
 use crate::types::{Elem, Span, Type};
@@ -97,6 +99,8 @@ struct Machine<'c, R> {
     /// Operands and results of kernels, kept for their memory.
     args: Vec<Val<R>>,
     out: Vec<Val<R>>,
+    /// For fused operations, if there are any.
+    room: Option<&'c mut Room>,
     memory: Memory,
     limits: Limits,
     /// The sweeps that are running, outermost first.
@@ -115,6 +119,27 @@ pub(super) fn run<R: Real, const RECORDED: bool>(
     limits: &Limits,
     record: Record,
     observer: &mut dyn Observer,
+) -> Result<Ran<R>, RunError> {
+    let is_plain = TypeId::of::<R>() == TypeId::of::<f64>();
+    if is_plain && functions.iter().any(|function| !function.fused.is_empty()) {
+        // On the stack: the account of the run is about the heap.
+        let mut room = Room::EMPTY;
+        run_in::<R, RECORDED>(functions, entry, inputs, limits, record, observer, Some(&mut room))
+    } else {
+        run_in::<R, RECORDED>(functions, entry, inputs, limits, record, observer, None)
+    }
+}
+
+/// The same, with room for strips if they are of use.
+#[inline(never)]
+fn run_in<R: Real, const RECORDED: bool>(
+    functions: &[FunctionCode],
+    entry: usize,
+    inputs: &[Datum<R>],
+    limits: &Limits,
+    record: Record,
+    observer: &mut dyn Observer,
+    room: Option<&mut Room>,
 ) -> Result<Ran<R>, RunError> {
     let main = &functions[entry];
     let error =
@@ -140,6 +165,7 @@ pub(super) fn run<R: Real, const RECORDED: bool>(
         frames_charged,
         args: Vec::new(),
         out: Vec::new(),
+        room,
         memory,
         limits: *limits,
         sweeps: Vec::new(),
@@ -342,6 +368,23 @@ impl<R: Real> Machine<'_, R> {
         }
         memory.stats.elements_added += site.additions * count as u64;
         Ok(count as i64)
+    }
+
+    /// Does places of a fused operation whose results have been made by strips; how many.
+    fn by_strips(&mut self, frame: &Frame, site: &FusedSite, count: i64) -> Result<i64, RunErrorKind> {
+        let (Some(room), Some(reals), Some(arrays)) = (
+            self.room.as_deref_mut(),
+            known::<_, Vec<f64>>(&mut self.reals),
+            known::<_, Vec<Array<f64>>>(&mut self.arrays),
+        ) else {
+            return Ok(0);
+        };
+        let [real, int, bool, array] = frame.bases;
+        let registers =
+            Registers { reals: &reals[real..], ints: &self.ints[int..], bools: &self.bools[bool..] };
+        let (count, trap) = (count as usize, self.limits.trap_nonfinite);
+        let done = strips::run(site, count, trap, registers, &mut arrays[array..], room, &mut self.memory)?;
+        Ok(done as i64)
     }
 
     /// An operation done by a kernel.

@@ -18,6 +18,7 @@ use aligned_vec::{AVec, ConstAlign};
 use super::bookkeeping;
 use super::error::RunErrorKind;
 use super::ledger::{Ledger, Memory};
+use super::places::{Steps, walk};
 use super::store_rule::{Event, chunk_capacity, chunk_of, elements_held};
 
 /// The alignment of every buffer, in bytes.
@@ -96,6 +97,15 @@ impl<T: Copy> Buffer<T> {
     pub(super) fn append(&mut self, values: &[T]) {
         debug_assert!(self.left() >= values.len(), "a buffer does not grow");
         self.data.extend_from_slice(values);
+    }
+
+    /// Appends the elements at these places.
+    pub(super) fn pick(&mut self, data: &[T], axes: &[Steps<'_>]) {
+        walk(axes, 0, &mut |row| match row.neighbours() {
+            Some(places) => self.append(&data[places]),
+            None if row.step == 0 && row.count > 0 => self.repeat(row.count, data[row.first]),
+            None => row.places().for_each(|at| self.push(data[at])),
+        });
     }
 
     fn repeat(&mut self, count: usize, value: T) {

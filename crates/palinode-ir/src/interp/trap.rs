@@ -1,9 +1,28 @@
 //! Stopping at the first infinity or NaN that finite numbers give, for [`super::Limits::trap_nonfinite`].
 
+use palinode_core::machine::{Task, on_this_machine};
 use palinode_core::{Real, rules};
+use smallvec::SmallVec;
 
 use super::error::RunErrorKind;
-use super::value::primal;
+use super::value::{Source, primal};
+
+/// Whether there is no infinity or NaN among them, which costs next to nothing for plain numbers. Which one
+/// stops a run is asked only if there is.
+pub(super) fn all_finite<R: Real>(numbers: &[R]) -> bool {
+    if R::IS_FLOAT { on_this_machine(AllFinite(numbers)) } else { numbers.iter().all(|x| x.is_finite()) }
+}
+
+struct AllFinite<'a, R>(&'a [R]);
+
+impl<R: Real> Task for AllFinite<'_, R> {
+    type Output = bool;
+    #[inline(always)]
+    fn run(self) -> bool {
+        // No early end, so that it is a loop of vectors.
+        self.0.iter().fold(true, |all, x| all & x.is_finite())
+    }
+}
 
 /// An error if finite operands gave a result that is not.
 #[inline(never)]
@@ -20,6 +39,21 @@ pub(super) fn check_row<R: Real>(row: rules::Row, operands: &[R], result: R) -> 
         format!("{} of {}", spoken(row), list.join(" and "))
     };
     Err(RunErrorKind::NonFinite { operation, result: primal(result) })
+}
+
+/// The same for a run of plain numbers: the first error among them.
+pub(super) fn check_run(
+    row: rules::Row,
+    operands: &[Source<'_, f64>],
+    results: &[f64],
+) -> Result<(), RunErrorKind> {
+    if all_finite(results) {
+        return Ok(());
+    }
+    results.iter().enumerate().try_for_each(|(at, &result)| {
+        let operands: SmallVec<[f64; 3]> = operands.iter().map(|operand| operand.get(at)).collect();
+        check_row(row, &operands, result)
+    })
 }
 
 /// The same for an operation without operands to name.

@@ -3,6 +3,7 @@
 //! Invariant: an array is changed in place only if nothing else holds it; otherwise it is copied first, and
 //! the copy is counted.
 
+use core::any::Any;
 use std::rc::Rc;
 
 use palinode_core::{Real, Scalar};
@@ -187,10 +188,15 @@ pub(super) enum Val<R> {
 }
 
 /// Elements to go through: the same for every place, or one for each.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub(super) enum Source<'a, T> {
     One(T),
     Many(&'a [T]),
+}
+
+/// A value as one of the type that it has: what runs on any number asks whether that is `f64`.
+pub(super) fn known<A: 'static, B: 'static>(value: &mut A) -> Option<&mut B> {
+    (value as &mut dyn Any).downcast_mut()
 }
 
 impl<T: Copy> Source<'_, T> {

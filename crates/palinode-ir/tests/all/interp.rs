@@ -5,6 +5,7 @@ mod linalg;
 mod ops;
 mod random;
 mod speed;
+mod strips;
 
 use palinode_core::{Constant, DoubleDouble, Dual, Scalar, Var, rules};
 use palinode_ir::interp::{Code, Datum, Limits, run};

@@ -200,7 +200,14 @@ impl Lower<'_> {
         let (mut operands, results) = self.fused_registers(inst, marks);
         let slots = operands.iter().map(|&(_, slot)| slot).collect();
         let additions = additions(block, arrays.iter().map(|&(_, param)| param));
-        self.out.fused.push(FusedSite { operands: slots, results: results.clone(), additions });
+        let params: Vec<Value> = arrays.iter().map(|&(_, param)| param).collect();
+        self.out.fused.push(FusedSite {
+            operands: slots,
+            results: results.clone(),
+            additions,
+            instructions: 0,
+            stages: self.stages(block, &params),
+        });
         let site = self.out.fused.len() as u32 - 1;
         let (k, n) = (self.fresh(Kind::Int), self.fresh(Kind::Int));
         let start = self.emit_open(Ins::Fused { site, k, n, end: 0 });
@@ -225,6 +232,7 @@ impl Lower<'_> {
             });
         }
         self.emit(Ins::NextElement { k, n, body: top });
+        self.out.fused[site as usize].instructions = u64::from(self.here() - top);
         self.land(start);
         // What results went over has become them.
         operands.retain(|(_, slot)| results.iter().all(|result| result.slot != *slot));

@@ -357,10 +357,16 @@ impl<R: Real> Machine<'_, R> {
                         }
 
                         Ins::Fused { site, k, n: count, end } => {
-                            let elements = checked!(self.start_fused(&frame, &function.fused[site as usize]));
-                            self.ints[frame.bases[1] + k as usize] = 0;
+                            let site = &function.fused[site as usize];
+                            let elements = checked!(self.start_fused(&frame, site));
+                            let done = checked!(self.by_strips(&frame, site, elements));
+                            if RECORDED {
+                                self.memory.stats.instructions += site.instructions * done as u64;
+                            }
+                            // What is left is done place by place: all, or from where something is wrong.
+                            self.ints[frame.bases[1] + k as usize] = done;
                             self.ints[frame.bases[1] + count as usize] = elements;
-                            if elements == 0 {
+                            if done == elements {
                                 next = end as usize;
                             }
                             continue 'windows;
