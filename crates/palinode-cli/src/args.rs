@@ -139,6 +139,7 @@ Examples:
   palinode ir drag.pal --all-passes         after each pass that changed something
   palinode ir drag.pal --pass fold --pass cse
   palinode ir drag.pal --derivative grad    the gradient as a program, simplified
+  palinode ir drag.pal --loops              the loops that machine code is made of
   palinode ir model.pal --derivative grad --of energy")]
     Ir(IrArgs),
 
@@ -195,12 +196,9 @@ pub(crate) struct CompletionsArgs {
     pub(crate) shell: clap_complete::Shell,
 }
 
-/// A model and what it is given.
+/// What a model is given.
 #[derive(Debug, Args)]
-pub(crate) struct ModelArgs {
-    /// The model; `-` reads it from standard input
-    pub(crate) model: PathBuf,
-
+pub(crate) struct GivenArgs {
     /// Set a param or input, in its declared unit: `a=1.5`, `w=[1,2,3]`, or several `a=1,b=2`
     #[arg(long, short = 's', value_name = "NAME=VALUE")]
     pub(crate) set: Vec<String>,
@@ -209,24 +207,38 @@ pub(crate) struct ModelArgs {
     #[arg(long, short = 'd', value_name = "[NAME=]FILE")]
     pub(crate) data: Vec<String>,
 
+    /// Allow infinities and NaN instead of stopping where they arise
+    #[arg(long)]
+    pub(crate) allow_nonfinite: bool,
+}
+
+/// A model, what it is given, and what it may do.
+#[derive(Debug, Args)]
+pub(crate) struct ModelArgs {
+    /// The model; `-` reads it from standard input
+    pub(crate) model: PathBuf,
+
+    #[command(flatten)]
+    pub(crate) given: GivenArgs,
+
     /// Stop after this many loop rounds and calls of the model
     #[arg(long, value_name = "N", default_value_t = 100_000_000, value_parser = whole)]
     pub(crate) max_rounds: u64,
 
-    /// Allow infinities and NaN instead of stopping where they arise
-    #[arg(long)]
-    pub(crate) allow_nonfinite: bool,
-
     /// Accept a derivative along a branch that the model takes only at these inputs (PAL0119)
     #[arg(long)]
     pub(crate) accept_points: bool,
+}
 
-    /// Who runs the programs; the answer has the same digits
-    #[arg(long, default_value = "interpret", value_name = "WHO", value_parser = one_of(ENGINES))]
+/// Who runs a model.
+#[derive(Debug, Args)]
+pub(crate) struct EngineArgs {
+    /// Who runs the model; the answer has the same digits
+    #[arg(long, default_value = "auto", value_name = "WHO", value_parser = one_of(ENGINES))]
     pub(crate) engine: EngineWord,
 }
 
-/// Who runs programs, as the command line says it.
+/// Who runs a model, as the command line says it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum EngineWord {
     Auto,
@@ -236,7 +248,7 @@ pub(crate) enum EngineWord {
 }
 
 const ENGINES: [(EngineWord, &str, &str); 4] = [
-    (EngineWord::Auto, "auto", "Machine code where it takes less time than compiling it"),
+    (EngineWord::Auto, "auto", "Machine code where compiling it takes less time than it saves"),
     (EngineWord::Interpret, "interpret", "The interpreter"),
     (EngineWord::Jit, "jit", "Machine code wherever there is some"),
     (EngineWord::Rustc, "rustc", "Machine code by rustc if it is installed, which is kept for the next time"),
@@ -354,6 +366,8 @@ pub(crate) struct MemoryArgs {
     #[command(flatten)]
     pub(crate) model: ModelArgs,
     #[command(flatten)]
+    pub(crate) engine: EngineArgs,
+    #[command(flatten)]
     pub(crate) derivative: DerivativeArgs,
     #[command(flatten)]
     pub(crate) storage: StorageArgs,
@@ -383,6 +397,8 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) model: ModelArgs,
     #[command(flatten)]
+    pub(crate) engine: EngineArgs,
+    #[command(flatten)]
     pub(crate) sums: SumArgs,
 
     /// Stay within this many bytes, such as 64KiB, 1.5MiB or 500kB
@@ -411,6 +427,8 @@ pub(crate) struct GradArgs {
     #[command(flatten)]
     pub(crate) model: ModelArgs,
     #[command(flatten)]
+    pub(crate) engine: EngineArgs,
+    #[command(flatten)]
     pub(crate) sums: SumArgs,
     #[command(flatten)]
     pub(crate) derivative: DerivativeArgs,
@@ -437,6 +455,8 @@ pub(crate) struct JvpArgs {
     #[command(flatten)]
     pub(crate) model: ModelArgs,
     #[command(flatten)]
+    pub(crate) engine: EngineArgs,
+    #[command(flatten)]
     pub(crate) sums: SumArgs,
 
     /// The direction: `a=1`, `a=1,b=0.5`, `w=[1,0]`; not needed if there is a single param
@@ -451,6 +471,8 @@ pub(crate) struct JvpArgs {
 pub(crate) struct HessianArgs {
     #[command(flatten)]
     pub(crate) model: ModelArgs,
+    #[command(flatten)]
+    pub(crate) engine: EngineArgs,
     #[command(flatten)]
     pub(crate) sums: SumArgs,
     #[command(flatten)]
@@ -524,6 +546,13 @@ pub(crate) struct IrArgs {
     /// Show a derivative as the transform made it, not simplified
     #[arg(long)]
     pub(crate) raw: bool,
+
+    /// Show the loops over buffers that machine code is made of, for inputs like those that are given
+    #[arg(long, conflicts_with_all = ["ssa", "pass", "all_passes", "raw"])]
+    pub(crate) loops: bool,
+
+    #[command(flatten)]
+    pub(crate) given: GivenArgs,
 }
 
 #[derive(Debug, Args)]

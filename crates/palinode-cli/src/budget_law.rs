@@ -150,10 +150,13 @@ fn other_ways_to_a_gradient_are_within_the_budget() {
     let nested = ["grad", &folder.file("nested.pal", nested), "--set", "b=0.5"].join("\n");
     for (words, way) in [(chain, "forward mode"), (nested, "a run of the values counted")] {
         for more in [&[][..], &["--json"]] {
-            let words: Vec<&str> = words.split('\n').chain(more.iter().copied()).collect();
+            // Machine code takes less, and may need no other way; it is held to the law alone.
+            let native: Vec<&str> = words.split('\n').chain(more.iter().copied()).collect();
+            let words = [&native[..], &["--engine", "interpret"]].concat();
             let (_, errors, _) = start(&[&words[..], &["--budget", "1"]].concat());
             let (_, help) = errors.split_once("--budget ").unwrap_or_else(|| panic!("{words:?}: {errors}"));
             let budget = help.split(' ').next().unwrap().trim_end_matches(',');
+            run(&[&native[..], &["--engine", "jit"]].concat(), budget);
             let text = run(&words, budget);
             assert!(text.contains(way) || more == ["--json"], "{text}");
         }
@@ -171,7 +174,8 @@ fn making_gradients_between_runs_is_printed() {
         folder.file("long.pal", &format!("param a = 0.5\nparam b = 2\nlet y0 = a + b\n{lines}{ends}"));
     // With a log of every round; then so little that logs are tried in vain before snapshots are kept.
     for (more, budget) in [(&[][..], "70kB"), (&[], "44kB"), (&["--json"], "44kB"), (&["--check"], "44kB")] {
-        let text = run(&[&["grad", &model], more].concat(), budget);
+        run(&[&["grad", &model, "--engine", "jit"], more].concat(), budget);
+        let text = run(&[&["grad", &model, "--engine", "interpret"], more].concat(), budget);
         let has_snapshots = text.contains("a run of the values counted") || more == ["--json"];
         assert_eq!(has_snapshots, budget == "44kB", "{text}");
     }

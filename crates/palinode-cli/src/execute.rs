@@ -3,10 +3,11 @@
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Instant;
 
+use palinode_ir::Program;
 use palinode_ir::interp::{Chosen, Code, Datum, Engine, Limits, RunError, RunErrorKind};
 use palinode_native::{When, by_rustc, machine_code};
 
-use crate::args::{EngineWord, ModelArgs, SumArgs};
+use crate::args::{EngineArgs, EngineWord, ModelArgs, SumArgs};
 use crate::reserve::MEMORY;
 
 /// A run that came to its end.
@@ -43,8 +44,8 @@ impl Cost {
             held: self.held.max(next.held),
             charged: self.charged.max(next.charged),
             by: match (self.by, next.by) {
-                (Chosen::Machine { seconds, .. }, Chosen::Machine { name, seconds: more }) => {
-                    Chosen::Machine { name, seconds: seconds + more }
+                (Chosen::Machine { seconds, .. }, Chosen::Machine { name, seconds: more, bytes, grows }) => {
+                    Chosen::Machine { name, seconds: seconds + more, bytes, grows }
                 }
                 (_, last) => last,
             },
@@ -55,11 +56,11 @@ impl Cost {
 /// When to give up, as the command line says. The steps are those of the model itself: derivative code is run
 /// when the model has come to its end, and ends as well.
 pub(crate) fn limits(args: &ModelArgs) -> Limits {
-    Limits { steps: args.max_rounds, trap_nonfinite: !args.allow_nonfinite, ..Limits::default() }
+    Limits { steps: args.max_rounds, trap_nonfinite: !args.given.allow_nonfinite, ..Limits::default() }
 }
 
 /// Who runs programs.
-pub(crate) fn engine(args: &ModelArgs) -> Engine {
+pub(crate) fn engine(args: &EngineArgs) -> Engine {
     match args.engine {
         EngineWord::Auto => machine_code(When::Worthwhile),
         EngineWord::Interpret => Engine::INTERPRETER,
@@ -71,6 +72,11 @@ pub(crate) fn engine(args: &ModelArgs) -> Engine {
 /// The same, and how to add up.
 pub(crate) fn limits_and_sums(model: &ModelArgs, sums: &SumArgs) -> Limits {
     Limits { accumulator: sums.accumulate, ..limits(model) }
+}
+
+/// What a program gives, infinities or not: for the shapes of it.
+pub(crate) fn shapes(program: &Program, inputs: &[Datum<f64>]) -> Result<Vec<Datum<f64>>, RunError> {
+    Code::new(program).run(inputs, &Limits { trap_nonfinite: false, ..Limits::default() })
 }
 
 /// Runs it. A search for a fixed point or a root may leave a domain and come back: only what comes out must
@@ -98,7 +104,7 @@ fn run_once(code: &Code, inputs: &[Datum<f64>], limits: &Limits) -> Result<Ran, 
     let (arrays, charged) = (stats.peak_bytes, stats.heap_bytes);
     let by = match by {
         Chosen::Machine { name, .. } if !stats.by_machine => {
-            Chosen::InterpreterBecause(format!("{name} left the run to it"))
+            Chosen::InterpreterBecause(format!("{name} met something that only it judges"))
         }
         by => by,
     };

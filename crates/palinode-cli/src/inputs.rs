@@ -13,7 +13,7 @@ use palinode_ir::interp::{Datum, Tensor};
 use palinode_ir::pal::{Argument, LengthSpec, Role};
 use palinode_ir::{Elem, Type};
 
-use crate::args::ModelArgs;
+use crate::args::GivenArgs;
 use crate::assign::{self, Numbers, unknown};
 use crate::data::{self, Contents, Rows, Spec, Wanted};
 use crate::model::{Loaded, described};
@@ -50,7 +50,7 @@ impl Origin {
 pub(crate) fn bind(
     session: &mut Session,
     loaded: &Loaded,
-    args: &ModelArgs,
+    args: &GivenArgs,
 ) -> Result<Vec<Datum<f64>>, Failed> {
     bind_with(session, loaded, args, None)
 }
@@ -60,7 +60,7 @@ pub(crate) fn bind(
 pub(crate) fn bind_batch(
     session: &mut Session,
     loaded: &Loaded,
-    args: &ModelArgs,
+    args: &GivenArgs,
     path: &Path,
 ) -> Result<(Vec<Datum<f64>>, Rows), Failed> {
     let wanted: Vec<Wanted> = loaded.arguments().iter().map(wanted).collect();
@@ -111,7 +111,7 @@ pub(crate) fn set_row(loaded: &Loaded, rows: &Rows, row: usize, inputs: &mut [Da
 fn bind_with(
     session: &mut Session,
     loaded: &Loaded,
-    args: &ModelArgs,
+    args: &GivenArgs,
     rows: Option<&Rows>,
 ) -> Result<Vec<Datum<f64>>, Failed> {
     let arguments = loaded.arguments();
@@ -230,7 +230,7 @@ fn wanted(argument: &Argument) -> Wanted {
 fn from_command_line(
     session: &mut Session,
     arguments: &[Argument],
-    args: &ModelArgs,
+    args: &GivenArgs,
     given: &mut [Option<Given>],
 ) -> Result<(), Failed> {
     let names: Vec<&str> = arguments.iter().map(|argument| &*argument.name).collect();

@@ -27,6 +27,19 @@ pub(crate) fn schedule(rounds: u64, snapshots: u64) -> Schedule {
     }
 }
 
+impl Schedule {
+    /// The same as [`schedule`], in the memory of this one.
+    pub(crate) fn again(self, rounds: u64, snapshots: u64) -> Schedule {
+        match self {
+            Schedule::Stateless(_) => schedule(rounds, snapshots),
+            Schedule::Binomial(actions) => match actions.again(rounds, number(snapshots)) {
+                Ok(actions) => Schedule::Binomial(actions),
+                Err(_) => Schedule::Stateless(rounds),
+            },
+        }
+    }
+}
+
 /// The bytes that a schedule for so many rounds holds.
 pub(crate) fn schedule_bytes(rounds: u64, snapshots: u64) -> u64 {
     binomial_bytes(number(snapshots.min(rounds.saturating_sub(1)))) as u64

@@ -18,7 +18,8 @@ use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext, Variable};
 use cranelift_jit::{JITBuilder, JITModule};
 use cranelift_module::{FuncId, Linkage, Module};
 use palinode_ir::loops::{
-    self, Buf, Given, Index, Kind, LoopForm, Matrix, Operand, Place, Port, Reg, Role, Stmt, Taken, Unproven,
+    self, Buf, Given, Index, Kind, Lasts, LoopForm, Matrix, Operand, Place, Port, Reg, Role, Stmt, Taken,
+    Unproven,
 };
 
 use crate::runtime::{self, Interpreted, Site};
@@ -168,7 +169,11 @@ pub(crate) struct Gen<'f> {
     pub(crate) builder: FunctionBuilder<'f>,
     functions: Vec<ir::FuncRef>,
     pub(crate) pointer: Type,
-    registers: Vec<Variable>,
+    /// Of the registers that are in use.
+    registers: Vec<Option<Variable>>,
+    /// Variables that were those of other registers, by kind.
+    free: [Vec<Variable>; 3],
+    lasts: Lasts,
     /// Of buffers whose memory is exchanged, and of inputs.
     pointers: Vec<Option<Variable>>,
     offsets: &'f [Option<usize>],
@@ -202,14 +207,15 @@ impl<'f> Gen<'f> {
         builder.switch_to_block(entry);
         let params: Vec<Value> = builder.block_params(entry).to_vec();
         let stop = builder.create_block();
-        let registers = form.registers.iter().map(|kind| builder.declare_var(ty(*kind))).collect();
         let (bad, steps) = (builder.declare_var(types::I64), builder.declare_var(types::I64));
         let mut gen_ = Gen {
             form,
             unproven,
             functions,
             pointer,
-            registers,
+            registers: vec![None; form.registers.len()],
+            free: Default::default(),
+            lasts: Lasts::of(form),
             pointers: vec![None; form.buffers.len()],
             offsets,
             context: params[0],
@@ -289,8 +295,18 @@ impl<'f> Gen<'f> {
         self.builder.ins().iconst(types::I64, n)
     }
 
+    /// The variable of a register. Cranelift keeps a table of all blocks for each variable, so those of
+    /// registers that are needed no more are taken again.
+    fn variable(&mut self, reg: Reg) -> Variable {
+        let kind = self.form.registers[reg.index()];
+        let (builder, free) = (&mut self.builder, &mut self.free[kind as usize]);
+        *self.registers[reg.index()]
+            .get_or_insert_with(|| free.pop().unwrap_or_else(|| builder.declare_var(ty(kind))))
+    }
+
     pub(crate) fn get(&mut self, reg: Reg) -> Value {
-        self.builder.use_var(self.registers[reg.index()])
+        let variable = self.variable(reg);
+        self.builder.use_var(variable)
     }
 
     pub(crate) fn register_type(&self, reg: Reg) -> Type {
@@ -298,7 +314,8 @@ impl<'f> Gen<'f> {
     }
 
     pub(crate) fn set(&mut self, reg: Reg, value: Value) {
-        self.builder.def_var(self.registers[reg.index()], value);
+        let variable = self.variable(reg);
+        self.builder.def_var(variable, value);
     }
 
     pub(crate) fn operand(&mut self, operand: Operand) -> Value {
@@ -424,6 +441,10 @@ impl<'f> Gen<'f> {
     pub(crate) fn block(&mut self, stmts: &[Stmt]) {
         for stmt in stmts {
             self.stmt(stmt);
+            for reg in self.lasts.behind(stmt) {
+                let kind = self.form.registers[reg.index()];
+                self.free[kind as usize].extend(self.registers[reg.index()].take());
+            }
         }
     }
 

@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use palinode_core::Accumulator;
-use palinode_ir::interp::{Chosen, Compiler, Datum, Engine, Limits, Machine, Stats};
+use palinode_ir::interp::{Chosen, Code, Compiler, Datum, Engine, Limits, Machine, Stats};
 use palinode_ir::loops::{self, LoopForm};
 use palinode_ir::{Kind, Program};
 
@@ -28,6 +28,11 @@ pub enum When {
     Possible,
     /// If its work is more than that of compiling it, too.
     Worthwhile,
+}
+
+/// A program ready to run, by machine code where that pays: [`Code::on`] for [`When::Worthwhile`].
+pub fn code(program: &Program) -> Code {
+    Code::on(&machine_code(When::Worthwhile), program)
 }
 
 /// Machine code by Cranelift.
@@ -122,28 +127,62 @@ struct ForInputs {
 #[derive(Debug)]
 enum State {
     /// The loop form, the work of a run, and of those that were interpreted.
-    Waiting { form: Box<LoopForm>, work: u64, done: u64 },
+    Waiting { form: Box<LoopForm>, work: Work, done: u64 },
     /// Machine code, and how many runs it has stopped without coming to an end again.
     Compiled(Arc<Native>, u32),
     /// The interpreter, and why.
     Never(String),
 }
 
+/// About how much work a run is, in statements.
+#[derive(Clone, Copy, Debug)]
+struct Work {
+    /// Of a run.
+    run: u64,
+    /// Of compiling it.
+    compiling: u64,
+    /// If that of a run depends on data: after how many steps it is as much as that of compiling.
+    trial: Option<u64>,
+}
+
+impl Work {
+    fn of(form: &LoopForm) -> Work {
+        let compiling = OF_PROGRAM.saturating_add(form.statements().saturating_mul(OF_STATEMENT));
+        let [short, long] = [0, ROUNDS].map(|rounds| form.work(rounds));
+        let each = long.saturating_sub(short) / ROUNDS;
+        let trial = (each > 0 && short < compiling).then(|| {
+            let [at_least, more] = [0, ROUNDS].map(|rounds| form.steps(rounds));
+            let of_round = (more.saturating_sub(at_least) / ROUNDS).max(1);
+            at_least.saturating_add(((compiling - short) / each).saturating_mul(of_round)).max(1)
+        });
+        Work { run: long, compiling, trial }
+    }
+}
+
+/// What is assumed of loops that end by data.
+const ROUNDS: u64 = 1_000;
+
 impl OfProgram {
-    /// What there is for inputs like these.
-    fn for_inputs(&self, inputs: &[&Datum<f64>], traps: bool) -> Arc<ForInputs> {
-        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
-        let fits = |made: &Arc<ForInputs>| {
+    /// What has been made for inputs like these.
+    fn found(&self, inputs: &[&Datum<f64>], traps: bool) -> Option<Arc<ForInputs>> {
+        let made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        let fits = |made: &&Arc<ForInputs>| {
             made.traps == traps && made.known.iter().zip(inputs).all(|(known, input)| known.fits(input))
         };
-        if let Some(at) = made.iter().position(fits) {
-            return Arc::clone(&made[at]);
-        }
-        if made.len() >= KINDS {
-            made.remove(0);
+        made.iter().find(fits).cloned()
+    }
+
+    /// What there is for inputs like these; from now on, if there was nothing.
+    fn for_inputs(&self, inputs: &[&Datum<f64>], traps: bool) -> Arc<ForInputs> {
+        if let Some(found) = self.found(inputs, traps) {
+            return found;
         }
         let known = inputs.iter().map(|input| Known::of(input)).collect();
         let new = Arc::new(ForInputs { known, traps, state: Mutex::new(self.begun(inputs, traps)) });
+        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        if made.len() >= KINDS {
+            made.remove(0);
+        }
         made.push(Arc::clone(&new));
         new
     }
@@ -153,10 +192,10 @@ impl OfProgram {
             && !repeats(&self.program)
             && inputs.iter().all(|x| x.elements() < 100)
         {
-            return State::Never("it is run once through, and has no loop".into());
+            return State::Never("there is no loop: compiling takes longer".into());
         }
         match loops::lower(&self.program, inputs, traps) {
-            Ok(form) => State::Waiting { work: form.work(), form: Box::new(form), done: 0 },
+            Ok(form) => State::Waiting { work: Work::of(&form), form: Box::new(form), done: 0 },
             Err(refusal) => State::Never(format!("{} has no loop form", refusal.what)),
         }
     }
@@ -166,14 +205,13 @@ impl OfProgram {
         let mut state = made.state.lock().unwrap_or_else(PoisonError::into_inner);
         match &*state {
             State::Compiled(native, vain) if *vain < VAIN => return Ok((Arc::clone(native), 0.0)),
-            State::Compiled(..) => return Err("runs by machine code were stopped before".into()),
+            State::Compiled(..) => return Err(format!("machine code stopped {VAIN} times in a row")),
             State::Never(why) => return Err(why.clone()),
             State::Waiting { .. } => {}
         }
         let State::Waiting { form, work, done } = &*state else { unreachable!("looked at") };
-        let compiling = OF_PROGRAM.saturating_add(form.statements().saturating_mul(OF_STATEMENT));
-        if self.how.when == When::Worthwhile && done.saturating_add(*work) < compiling {
-            return Err("it is less work than to compile it".into());
+        if self.how.when == When::Worthwhile && done.saturating_add(work.run) < work.compiling {
+            return Err("compiling takes longer than running".into());
         }
         let started = Instant::now();
         let compiled = self.how.compile(form);
@@ -190,12 +228,45 @@ impl OfProgram {
 }
 
 impl ForInputs {
+    /// The machine code, if it is there and worth a run.
+    fn compiled(&self) -> Option<Arc<Native>> {
+        match &*self.state.lock().unwrap_or_else(PoisonError::into_inner) {
+            State::Compiled(native, vain) if *vain < VAIN => Some(Arc::clone(native)),
+            State::Compiled(..) | State::Waiting { .. } | State::Never(_) => None,
+        }
+    }
+
     /// The interpreter does a run.
     fn interpreted(&self) {
         if let State::Waiting { work, done, .. } =
             &mut *self.state.lock().unwrap_or_else(PoisonError::into_inner)
         {
-            *done = done.saturating_add(*work);
+            *done = done.saturating_add(work.run);
+        }
+    }
+
+    /// After how many steps a run of the interpreter has taken as long as compiling.
+    fn trial(&self) -> Option<u64> {
+        match &*self.state.lock().unwrap_or_else(PoisonError::into_inner) {
+            State::Waiting { work, done, .. } => work.trial.filter(|_| *done < work.compiling),
+            State::Compiled(..) | State::Never(_) => None,
+        }
+    }
+
+    /// A trial has come to its end after so many steps, or was stopped: then compiling is worth it.
+    fn tried(&self, steps: Option<u64>) {
+        if let State::Waiting { work, done, .. } =
+            &mut *self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        {
+            let taken = match (steps, work.trial) {
+                (Some(steps), Some(most)) => {
+                    (work.compiling as f64 * (steps as f64 / most as f64)).min(work.compiling as f64) as u64
+                }
+                _ => work.compiling,
+            };
+            // The next run is taken to be like this one.
+            work.run = taken;
+            *done = done.saturating_add(taken);
         }
     }
 
@@ -215,27 +286,57 @@ fn repeats(program: &Program) -> bool {
 impl Machine for OfProgram {
     fn prepare(&self, inputs: &[&Datum<f64>], limits: &Limits) -> Chosen {
         if limits.accumulator != Accumulator::Naive {
-            return Chosen::InterpreterBecause("it alone adds so".into());
+            return Chosen::InterpreterBecause("machine code adds term by term".into());
         }
         let made = self.for_inputs(inputs, limits.trap_nonfinite);
         match self.native(&made) {
-            Ok((native, _)) if limits.budget.checked_sub(native.bytes()).is_none() => {
-                Chosen::InterpreterBecause(format!("machine code takes {} bytes", native.bytes()))
-            }
-            Ok((native, seconds)) => Chosen::Machine { name: native.name(), seconds },
+            Ok((native, seconds)) => match native.refuses(limits) {
+                Some(why) => Chosen::InterpreterBecause(why),
+                None => {
+                    let (bytes, grows) = (native.bytes(), native.grows());
+                    Chosen::Machine { name: native.name(), seconds, bytes, grows }
+                }
+            },
             Err(why) => Chosen::InterpreterBecause(why),
         }
+    }
+
+    fn trial(&self, inputs: &[&Datum<f64>], limits: &Limits) -> Option<u64> {
+        // Within a budget, memory is for the run alone.
+        if self.how.when == When::Possible || !limits.budget.is_unlimited() {
+            return None;
+        }
+        if limits.accumulator != Accumulator::Naive {
+            return None;
+        }
+        self.for_inputs(inputs, limits.trap_nonfinite).trial()
+    }
+
+    fn tried(&self, inputs: &[&Datum<f64>], limits: &Limits, steps: Option<u64>) {
+        self.for_inputs(inputs, limits.trap_nonfinite).tried(steps);
     }
 
     fn run(&self, inputs: &[&Datum<f64>], limits: &Limits) -> Option<(Vec<Datum<f64>>, Stats)> {
         if limits.accumulator != Accumulator::Naive {
             return None;
         }
-        let made = self.for_inputs(inputs, limits.trap_nonfinite);
-        let Ok((native, _)) = self.native(&made) else {
+        let (made, native) = if limits.budget.is_unlimited() {
+            let made = self.for_inputs(inputs, limits.trap_nonfinite);
+            let native = self.native(&made).ok();
+            (made, native.map(|(native, _)| native))
+        } else {
+            let made = self.found(inputs, limits.trap_nonfinite)?;
+            let native = made.compiled();
+            (made, native)
+        };
+        let Some(native) = native else {
             made.interpreted();
             return None;
         };
+        // What is left to the interpreter from the start was not stopped in vain.
+        if native.refuses(limits).is_some() {
+            return None;
+        }
         let ran = native.run(inputs, limits).ok();
         made.ran(ran.is_some());
         ran

@@ -29,5 +29,5 @@ mod rustc;
 mod vector;
 
 pub use codegen::Refused;
-pub use engine::{When, by_rustc, machine_code};
+pub use engine::{When, by_rustc, code, machine_code};
 pub use machine::{Native, Stopped};

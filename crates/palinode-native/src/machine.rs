@@ -78,13 +78,13 @@ fn bytes(form: &LoopForm, workspace: usize) -> usize {
     });
     let lists =
         form.buffers.len() * (size_of::<Vec<u64>>() + 16) + 8 * (form.inputs.len() + form.outputs.len());
-    let (depth, schedules) = sweeps(&form.body);
+    let (depth, schedule) = sweeps(&form.body);
     // A list of sweeps holds at least four, and doubles when it is full.
     let list = if depth == 0 { 0 } else { (2 * depth).max(4) * size_of::<Sweep>() };
-    workspace + outputs.sum::<usize>() + lists + list + schedules
+    workspace + outputs.sum::<usize>() + lists + 2 * list + depth * schedule
 }
 
-/// How deeply sweeps are nested, and the bytes of the schedules that are there at once.
+/// How deeply sweeps are nested, and the most bytes of a schedule.
 fn sweeps(stmts: &[Stmt]) -> (usize, usize) {
     let mut most = (0, 0);
     for stmt in stmts {
@@ -94,7 +94,7 @@ fn sweeps(stmts: &[Stmt]) -> (usize, usize) {
             inner = (inner.0.max(depth), inner.1.max(bytes));
         }
         if let Stmt::Sweep { room, .. } = stmt {
-            inner = (inner.0 + 1, inner.1 + Sweep::bytes(*room));
+            inner = (inner.0 + 1, inner.1.max(Sweep::bytes(*room)));
         }
         most = (most.0.max(inner.0), most.1.max(inner.1));
     }
@@ -116,6 +116,7 @@ struct Workspace {
     memory: Memory,
     growing: Vec<Vec<u64>>,
     sweeps: Vec<Sweep>,
+    ended: Vec<Sweep>,
     capacities: Vec<i64>,
     table: Vec<*mut u8>,
     given: Vec<u64>,
@@ -125,6 +126,14 @@ struct Workspace {
 // SAFETY: the pointers are set anew by every run, which has the workspace for itself.
 #[allow(unsafe_code)]
 unsafe impl Send for Workspace {}
+
+impl Workspace {
+    /// Gives back what grew in earlier runs.
+    fn forget_growth(&mut self) {
+        self.growing.iter_mut().for_each(|memory| *memory = Vec::new());
+        self.capacities.fill(0);
+    }
+}
 
 impl Native {
     /// Compiles a loop form.
@@ -156,7 +165,9 @@ impl Native {
     fn of(form: LoopForm, compiled: Compiled) -> Native {
         let facts = Facts::of(&form.body);
         let bytes = bytes(&form, compiled.workspace);
-        Native { form, compiled, facts, bytes, idle: Mutex::default() }
+        // Made here, so that no run has to.
+        let idle = Mutex::new(Vec::with_capacity(1));
+        Native { form, compiled, facts, bytes, idle }
     }
 
     /// What it is called, as in `by machine code`.
@@ -167,6 +178,32 @@ impl Native {
     /// The bytes of a run, results included, without what grows: the smallest budget.
     pub fn bytes(&self) -> usize {
         self.bytes
+    }
+
+    /// Whether it has arrays that grow with the data.
+    pub fn grows(&self) -> bool {
+        self.form.buffers.iter().any(|buffer| buffer.role == Role::Growing)
+    }
+
+    /// Why a run within these limits is left to the interpreter from the start, if it is.
+    pub fn refuses(&self, limits: &Limits) -> Option<String> {
+        if limits.accumulator != Accumulator::Naive {
+            return Some("machine code adds term by term".into());
+        }
+        if limits.trap_nonfinite && !self.form.traps {
+            return Some("this machine code does not look for infinities".into());
+        }
+        if decision::is_logged() && (self.facts.compares_elements || self.compiled.watches) {
+            return Some("it shows the comparisons of elements in their order".into());
+        }
+        if limits.budget.is_unlimited() {
+            return None;
+        }
+        if self.facts.has_kernels {
+            return Some("the bytes of some operations are known only to it".into());
+        }
+        let is_too_much = limits.budget.checked_sub(self.bytes).is_none();
+        is_too_much.then(|| format!("machine code takes {} bytes", self.bytes))
     }
 
     /// Runs it on inputs of the shapes, and with the single integers, that it was made for; returns the
@@ -184,24 +221,24 @@ impl Native {
         limits: &Limits,
     ) -> Result<(Vec<Datum<f64>>, Stats), Stopped> {
         self.check(inputs);
-        let shows_all = decision::is_logged();
-        let is_refused = limits.accumulator != Accumulator::Naive
-            || limits.trap_nonfinite && !self.form.traps
-            || shows_all && (self.facts.compares_elements || self.compiled.watches)
-            || !limits.budget.is_unlimited() && self.facts.has_kernels;
-        if is_refused {
+        if self.refuses(limits).is_some() {
             return Err(Stopped);
         }
+        let shows_all = decision::is_logged();
         let left = limits.budget.checked_sub(self.bytes).ok_or(Stopped)?.bytes();
         let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let mut workspace = match idle {
             Some(workspace) => workspace,
             None => self.workspace()?,
         };
+        if !limits.budget.is_unlimited() {
+            workspace.forget_growth();
+        }
+        let held = workspace.growing.iter().map(|memory| 8 * memory.len()).sum();
         self.give(&mut workspace, inputs);
         let steps = i64::try_from(limits.steps).unwrap_or(i64::MAX);
         // A run that was stopped may have left some.
-        workspace.sweeps.clear();
+        workspace.ended.append(&mut workspace.sweeps);
         let mut context = Context {
             workspace: workspace.memory.as_mut_ptr().cast(),
             steps,
@@ -211,8 +248,9 @@ impl Native {
             sites: self.compiled.sites.as_ptr(),
             growing: &raw mut workspace.growing,
             left,
-            grown: Grown::default(),
+            grown: Grown { now: held, most: held },
             sweeps: &raw mut workspace.sweeps,
+            ended: &raw mut workspace.ended,
         };
         // SAFETY: the code was made for these inputs, and this is the memory that its layout asks for; it has
         // passed the verifier, so it stays inside.
@@ -318,6 +356,7 @@ impl Native {
             memory,
             growing: vec![Vec::new(); buffers],
             sweeps: Vec::new(),
+            ended: Vec::new(),
             capacities: vec![0; buffers],
             table: vec![core::ptr::null_mut(); buffers],
             given: vec![0; self.form.inputs.len()],

@@ -36,12 +36,14 @@ pub(crate) struct Context {
     pub(crate) grown: Grown,
     /// The sweeps that are running, outermost first.
     pub(crate) sweeps: *mut Vec<Sweep>,
+    /// Those that have ended, whose memory the next ones take.
+    pub(crate) ended: *mut Vec<Sweep>,
 }
 
 /// The bytes of growing buffers.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 pub(crate) struct Grown {
-    now: usize,
+    pub(crate) now: usize,
     pub(crate) most: usize,
 }
 
@@ -428,15 +430,19 @@ extern "C" fn reserve(context: *mut Context, buf: i64, length: i64) -> i64 {
 extern "C" fn sweep_begin(context: *mut Context, rounds: i64, room: i64) {
     // SAFETY: machine code passes its context on; nobody else has its memory while it runs.
     #[allow(unsafe_code)]
-    let sweeps = unsafe { &mut *(*context).sweeps };
-    sweeps.push(Sweep::new(rounds, room as u64));
+    let (sweeps, ended) = unsafe { (&mut *(*context).sweeps, &mut *(*context).ended) };
+    let has_state = rounds > 0 && room > 0;
+    sweeps.push(match has_state.then(|| ended.pop()).flatten() {
+        Some(sweep) => sweep.again(rounds, room as u64),
+        None => Sweep::new(rounds, room as u64),
+    });
 }
 
 /// What the innermost sweep does next, as machine code tells it apart; what it is about goes to `about`.
 extern "C" fn sweep_next(context: *mut Context, about: *mut [i64; 2]) -> i64 {
     // SAFETY: machine code passes its context on; nobody else has its memory while it runs.
     #[allow(unsafe_code)]
-    let sweeps = unsafe { &mut *(*context).sweeps };
+    let (sweeps, ended) = unsafe { (&mut *(*context).sweeps, &mut *(*context).ended) };
     let step = sweeps.last_mut().expect("a sweep that runs was begun").next();
     let (code, first, second) = match step {
         Some(SweepStep::Advance(from, to)) => (ADVANCE, from, to),
@@ -444,7 +450,7 @@ extern "C" fn sweep_next(context: *mut Context, about: *mut [i64; 2]) -> i64 {
         Some(SweepStep::Restore(number)) => (RESTORE, number, 0),
         Some(SweepStep::Back(round)) => (BACK, round, 0),
         None => {
-            sweeps.pop();
+            ended.extend(sweeps.pop().filter(Sweep::has_memory));
             return 0;
         }
     };

@@ -38,7 +38,7 @@ impl Gen<'_> {
         if from + whole < to {
             let last = self.int(from + whole);
             self.set(counter, last);
-            body.iter().for_each(|stmt| self.stmt(stmt));
+            self.block(body);
         }
         true
     }

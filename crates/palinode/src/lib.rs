@@ -25,6 +25,25 @@ pub use palinode_core::{
 /// Programs: pure single assignment with structured loops, the `.pal` language, transforms, an interpreter.
 #[cfg(feature = "ir")]
 pub use palinode_ir as ir;
+/// Engines that run programs by machine code.
+#[cfg(feature = "native")]
+pub use palinode_native as native;
+
+/// A program ready to run: by machine code where that pays if the feature `native` is on, by the interpreter
+/// otherwise. The bits of the results are the same.
+///
+/// ```
+/// use palinode::ir::interp::{Datum, Limits};
+/// use palinode::ir::{pal, transform};
+///
+/// let model = pal::compile("param k = 0.5\nvar x = 1.0\nfor i in 0..100 { x = sin(k * x) + 1 }\nloss y = x").unwrap();
+/// let gradient = transform::value_and_grad(&model.program, &[0]).unwrap();
+/// let code = palinode::code(&gradient);
+/// let results = code.run(&[Datum::real(0.5)], &Limits::default()).unwrap();
+/// assert_eq!(results[0].as_real().map(|y| (y * 1e6).round()), Some(1775724.0));
+/// ```
+#[cfg(all(feature = "ir", not(feature = "native")))]
+pub use palinode_ir::interp::code;
 /// ```
 /// use palinode::{prelude::*, time::PlainInput};
 ///
@@ -72,6 +91,8 @@ pub use palinode_ir as ir;
 #[cfg(feature = "time")]
 #[doc(inline)]
 pub use palinode_macros::step;
+#[cfg(feature = "native")]
+pub use palinode_native::code;
 /// Loops: rollouts inside a budget, snapshot stores, implicit functions; batches and estimators.
 #[cfg(feature = "time")]
 pub use palinode_time as time;

@@ -37,7 +37,7 @@ const MOST_SHOWN: usize = 20;
 pub(crate) fn run(session: &mut Session, args: &RunArgs) -> Result<(), Failed> {
     let loaded = model::load(session, &args.model.model)?;
     let (first, rows) = bind(session, &loaded, &args.model, &args.batch)?;
-    let engine = execute::engine(&args.model);
+    let engine = execute::engine(&args.engine);
     let limits = execute::limits_and_sums(&args.model, &args.sums);
     let (program, limits) = match &args.budget {
         Some(word) => {
@@ -112,7 +112,7 @@ pub(crate) fn grad(session: &mut Session, args: &GradArgs) -> Result<(), Failed>
         let problem = Problem::new("PAL0298", Exit::Usage, message);
         return Err(problem.help("leave out --budget or --batch; --recompute keeps less").into());
     }
-    asked.engine = execute::engine(&args.model);
+    asked.engine = execute::engine(&args.engine);
     let limits = execute::limits_and_sums(&args.model, &args.sums);
     let program = loaded.only(objective);
     let values = Code::on(&asked.engine, &plan::simplified(&program));
@@ -213,7 +213,7 @@ fn bind(
     batch: &BatchArgs,
 ) -> Result<(Vec<Datum<f64>>, Rows), Failed> {
     let path = batch.batch.as_deref().expect("it was asked for");
-    inputs::bind_batch(session, loaded, model, path)
+    inputs::bind_batch(session, loaded, &model.given, path)
 }
 
 /// Does it in a pool of so many threads.

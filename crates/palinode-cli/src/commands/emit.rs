@@ -19,8 +19,8 @@ use crate::{explain, inputs, model};
 
 pub(crate) fn run(session: &mut Session, args: &EmitArgs) -> Result<(), Failed> {
     let loaded = model::load(session, &args.model.model)?;
-    let inputs = inputs::bind(session, &loaded, &args.model)?;
-    let traps = !args.model.allow_nonfinite;
+    let inputs = inputs::bind(session, &loaded, &args.model.given)?;
+    let traps = !args.model.given.allow_nonfinite;
     let value = passes::simplify(&passes::inline(&loaded.model.program));
     let mut made = vec![Made {
         name: "value",

@@ -14,7 +14,9 @@ use serde_json::{Value, json};
 
 use crate::answer::{Json, Text};
 use crate::args::{GradArgs, Mode};
-use crate::commands::{Meaning, Question, batch, headline, rounds_counter, value_alone};
+use crate::commands::{
+    Meaning, Question, batch, engine_json, engine_line, headline, rounds_counter, value_alone,
+};
 use crate::execute::Cost;
 use crate::gradient::{Gradient, gradient, tensor};
 use crate::ladder::{Also, Planner};
@@ -39,7 +41,7 @@ pub(crate) fn run(session: &mut Session, args: &GradArgs) -> Result<(), Failed> 
         Question::read(session, &args.model, &args.derivative)?;
     let limits = execute::limits_and_sums(&args.model, &args.sums);
     let mut asked = storage::read(session, &loaded, &args.storage)?;
-    asked.engine = execute::engine(&args.model);
+    asked.engine = execute::engine(&args.engine);
     let mode = if asked.is_about_reverse() { Mode::Reverse } else { args.mode };
     if mode != args.mode && args.mode == Mode::Forward {
         let message = "--budget, --recompute, --store and --narrow apply to reverse mode only";
@@ -271,6 +273,7 @@ impl Answer for Answered<'_> {
             }
         }
         out.push_str(&self.memory_line(session));
+        out.push_str(&engine_line(&self.gradient.cost.by));
         if let Some(error) = self.rounding {
             let by = match error.is_nan() {
                 true => "error unknown: the exact gradient does not fit into the budget".to_string(),
@@ -379,6 +382,7 @@ impl Answered<'_> {
             "steps": self.gradient.cost.steps,
             "seconds": self.gradient.cost.seconds,
             "total_seconds": session.seconds(),
+            "engine": engine_json(&self.gradient.cost.by),
             "memory": {
                 "peak_bytes": self.gradient.cost.peak,
                 "value_peak_bytes": self.forward.peak,

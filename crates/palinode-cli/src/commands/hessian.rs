@@ -9,7 +9,9 @@ use serde_json::{Value, json};
 
 use crate::answer::{Json, Text};
 use crate::args::HessianArgs;
-use crate::commands::{Meaning, Question, headline, measured, objective_value, rounds_counter, run_model};
+use crate::commands::{
+    Meaning, Question, engine_line, headline, measured, objective_value, rounds_counter, run_model,
+};
 use crate::execute::{Cost, run_derivative};
 use crate::gradient::NoGradient;
 use crate::model::Loaded;
@@ -27,7 +29,7 @@ const SHOWN: usize = 8;
 pub(crate) fn run(session: &mut Session, args: &HessianArgs) -> Result<(), Failed> {
     let Question { loaded, objective, wrt, mut inputs } =
         Question::read(session, &args.model, &args.derivative)?;
-    let engine = execute::engine(&args.model);
+    let engine = execute::engine(&args.engine);
     let limits = execute::limits_and_sums(&args.model, &args.sums);
     let model = loaded.only(objective);
     let of = Target { program: &model, wrt: &wrt, inputs: &inputs };
@@ -88,7 +90,8 @@ impl Answer for Hessian<'_> {
         let head = headline(&shown, &self.cost, session);
         let sizes: Vec<usize> = wrt.iter().map(|&at| inputs[at].elements()).collect();
         let matrix = assemble(&self.blocks, &sizes);
-        format!("{head}\n{}", matrix_text(&labels(loaded, wrt, inputs), &matrix, self.look)).into()
+        let matrix = matrix_text(&labels(loaded, wrt, inputs), &matrix, self.look);
+        format!("{head}\n{matrix}\n{}", engine_line(&self.cost.by)).into()
     }
 
     fn json(&self, session: &Session) -> Json<'_> {

@@ -1,12 +1,16 @@
-//! `palinode ir`: the program that a model becomes, before and after passes, or beside its source.
+//! `palinode ir`: the program that a model becomes, before and after passes, beside its source, or as loops.
 
-use palinode_ir::{Program, pal, passes, text, transform};
+use palinode_ir::interp::Datum;
+use palinode_ir::loops::{self, LoopForm};
+use palinode_ir::{Program, pal, passes, plan, text, transform};
 use serde_json::{Value, json};
 
 use crate::answer::{Json, Text};
 use crate::args::{Derived, IrArgs};
 use crate::assign::{closest, listed};
+use crate::execute;
 use crate::explain;
+use crate::inputs;
 use crate::model::{self, Loaded};
 use crate::problem::{Exit, Failed, Problem};
 use crate::session::{Answer, Session};
@@ -22,6 +26,9 @@ pub(crate) fn run(session: &mut Session, args: &IrArgs) -> Result<(), Failed> {
     let loaded = model::load(session, &args.model)?;
     if args.ssa {
         return ssa(session, &loaded);
+    }
+    if args.loops {
+        return loop_form(session, &loaded, args);
     }
     let program = derived(&loaded, args)?;
     let mut stages = vec![Stage { name: "program".to_string(), program }];
@@ -90,13 +97,18 @@ fn apply(stages: &mut Vec<Stage>, name: &str, pass: passes::Pass) {
     stages.push(Stage { name: name.to_string(), program });
 }
 
-/// The model's program, or a derivative of it.
-fn derived(loaded: &Loaded, args: &IrArgs) -> Result<Program, Failed> {
-    let full = match (args.derivative, args.of.as_deref()) {
+/// The model's program, with the outputs that are asked for.
+fn of_output(loaded: &Loaded, args: &IrArgs) -> Result<Program, Failed> {
+    Ok(match (args.derivative, args.of.as_deref()) {
         (Derived::Grad | Derived::Hessian, name) => loaded.only(loaded.objective(name)?),
         (_, Some(name)) => loaded.only(loaded.output(name)?),
         (_, None) => loaded.model.program.clone(),
-    };
+    })
+}
+
+/// The same, or a derivative of it.
+fn derived(loaded: &Loaded, args: &IrArgs) -> Result<Program, Failed> {
+    let full = of_output(loaded, args)?;
     if args.derivative == Derived::Run {
         return Ok(full);
     }
@@ -112,6 +124,68 @@ fn derived(loaded: &Loaded, args: &IrArgs) -> Result<Program, Failed> {
     let program = program.map_err(|error| explain::transform(&error, loaded.file))?;
     let raw = args.raw || args.all_passes || !args.pass.is_empty();
     Ok(if raw { program } else { passes::simplify(&program) })
+}
+
+/// The loops over buffers that machine code is made of.
+fn loop_form(session: &mut Session, loaded: &Loaded, args: &IrArgs) -> Result<(), Failed> {
+    let inputs = inputs::bind(session, loaded, &args.given)?;
+    let program = match args.derivative {
+        Derived::Run => plan::simplified(&derived(loaded, args)?),
+        _ => derived(loaded, args)?,
+    };
+    let inputs = with_directions(inputs, loaded, args)?;
+    let form = loops::lower(&program, &inputs, !args.given.allow_nonfinite).map_err(|refusal| {
+        let message = format!("there is no loop form: {} has none", refusal.what);
+        let problem = Problem::new("PAL0302", Exit::Input, message);
+        let problem = match refusal.span.is_none() {
+            true => problem,
+            false => problem.at(loaded.file, refusal.span.range(), ""),
+        };
+        problem.help("the interpreter runs it: `run`, `grad` and the others need no loop form")
+    })?;
+    session.answer(&Loops { loaded, form })
+}
+
+/// The inputs, and what a derivative takes besides: its tangents or cotangents, of which only lengths count.
+fn with_directions(
+    mut inputs: Vec<Datum<f64>>,
+    loaded: &Loaded,
+    args: &IrArgs,
+) -> Result<Vec<Datum<f64>>, Failed> {
+    match args.derivative {
+        Derived::Run | Derived::Grad | Derived::Jacobian | Derived::Hessian => {}
+        Derived::Jvp => {
+            let tangents: Vec<Datum<f64>> =
+                loaded.wrt(&args.wrt)?.into_iter().map(|at| inputs[at].clone()).collect();
+            inputs.extend(tangents);
+        }
+        Derived::Vjp => {
+            let outputs = execute::shapes(&of_output(loaded, args)?, &inputs)
+                .map_err(|error| explain::run(&error, loaded))?;
+            inputs.extend(outputs.into_iter().filter(|output| matches!(output, Datum::Real(_))));
+        }
+    }
+    Ok(inputs)
+}
+
+struct Loops<'a> {
+    loaded: &'a Loaded,
+    form: LoopForm,
+}
+
+impl Answer for Loops<'_> {
+    fn text(&self, _: &Session) -> Text<'_> {
+        self.form.to_string().into()
+    }
+
+    fn json(&self, session: &Session) -> Json<'_> {
+        json!({
+            "model": session.sources.name_of(self.loaded.file),
+            "statements": self.form.statements(),
+            "text": self.form.to_string(),
+        })
+        .into()
+    }
 }
 
 /// Lines of source up to this width have their assignments beside them, longer ones below.

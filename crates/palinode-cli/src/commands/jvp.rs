@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::answer::{Json, Text};
 use crate::args::JvpArgs;
 use crate::assign::{self, Numbers, unknown};
-use crate::commands::{Meaning, headline, measured, output_json, rounds_counter, run_model};
+use crate::commands::{Meaning, engine_line, headline, measured, output_json, rounds_counter, run_model};
 use crate::execute::{Cost, run_derivative};
 use crate::gradient::NoGradient;
 use crate::model::Loaded;
@@ -33,9 +33,9 @@ type Row<'a> = (&'a Output, Datum<f64>, Option<Datum<f64>>);
 
 pub(crate) fn run(session: &mut Session, args: &JvpArgs) -> Result<(), Failed> {
     let loaded = model::load(session, &args.model.model)?;
-    let inputs = inputs::bind(session, &loaded, &args.model)?;
+    let inputs = inputs::bind(session, &loaded, &args.model.given)?;
     let moves = directions(session, &loaded, args, &inputs)?;
-    let engine = execute::engine(&args.model);
+    let engine = execute::engine(&args.engine);
     let limits = execute::limits_and_sums(&args.model, &args.sums);
     let wrt: Vec<usize> = moves.iter().map(|one| one.at).collect();
     let of = Target { program: &loaded.model.program, wrt: &wrt, inputs: &inputs };
@@ -110,7 +110,7 @@ impl Answer for Tangents<'_> {
         });
         let shown = shown.collect::<Vec<_>>().join(", ");
         let head = headline(&format!("along {shown}"), &self.cost, session);
-        format!("{head}\n{}", layout(rows, "   ")).into()
+        format!("{head}\n{}\n{}", layout(rows, "   "), engine_line(&self.cost.by)).into()
     }
 
     fn json(&self, session: &Session) -> Json<'_> {
@@ -163,7 +163,9 @@ fn directions(
     }
     let mut moves: Vec<Move> = Vec::new();
     let mut problems = Vec::new();
-    for one in assign::parse(session, "--direction", &args.direction, &real, args.model.allow_nonfinite)? {
+    for one in
+        assign::parse(session, "--direction", &args.direction, &real, args.model.given.allow_nonfinite)?
+    {
         let Some(at) = arguments.iter().position(|argument| *argument.name == *one.name) else {
             problems.push(unknown(&one.name, "param or input", &real).at(one.file, one.name_range, ""));
             continue;

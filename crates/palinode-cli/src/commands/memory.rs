@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use palinode_core::Budget;
 use palinode_ir::Program;
-use palinode_ir::interp::{Code, Datum, Limits, RunErrorKind};
+use palinode_ir::interp::{Chosen, Code, Datum, Engine, Limits, RunErrorKind};
 use palinode_ir::pal::Role;
 use palinode_ir::plan::{
     self, Ahead, Asked, FittedGradient, Ladder, PlanError, Prediction, Sides, StateKind, Target, Within,
@@ -13,6 +13,7 @@ use serde_json::json;
 
 use crate::answer::{Json, Text};
 use crate::args::MemoryArgs;
+use crate::commands::engine_json;
 use crate::ladder::{Also, Planner};
 use crate::lifetimes::Arrays;
 use crate::model::Loaded;
@@ -33,17 +34,20 @@ pub(crate) struct Planned {
     pub(crate) prediction: Prediction,
     /// Why it had to be run to find out, if it had.
     measured: Option<PlanError>,
+    /// Who would run it.
+    by: Chosen,
 }
 
 pub(crate) fn run(session: &mut Session, args: &MemoryArgs) -> Result<(), Failed> {
     let loaded = model::load(session, &args.model.model)?;
     let mut asked = storage::read(session, &loaded, &args.storage)?;
     let target = target(&loaded, args, &asked)?;
-    let inputs = inputs::bind(session, &loaded, &args.model)?;
+    let inputs = inputs::bind(session, &loaded, &args.model.given)?;
     let limits = execute::limits(&args.model);
+    asked.engine = execute::engine(&args.engine);
     let of_value =
         target.as_ref().map_or(loaded.model.program.clone(), |(objective, _)| loaded.only(*objective));
-    let value = planned(plan::simplified(&of_value), &inputs, &limits, &loaded)?;
+    let value = planned(plan::simplified(&of_value), &inputs, &limits, &loaded, &asked.engine)?;
     let mut fitted = None;
     let gradient = match &target {
         None => None,
@@ -54,13 +58,15 @@ pub(crate) fn run(session: &mut Session, args: &MemoryArgs) -> Result<(), Failed
                 let found = Fitted::plan(session, &loaded, &asked, of)?;
                 let (program, prediction) =
                     (found.gradient.program.clone(), found.gradient.prediction.clone());
+                let within = Limits { budget: found.budget, ..limits };
+                let by = Code::on(&asked.engine, &program).prepare(&inputs, &within);
                 fitted = Some(found);
-                Planned { program, prediction, measured: None }
+                Planned { program, prediction, measured: None, by }
             }
             None => {
                 let derived = plan::derived(&of_value, wrt, &asked.storage)
                     .map_err(|error| explain::transform(&error, loaded.file))?;
-                planned(derived, &inputs, &limits, &loaded)?
+                planned(derived, &inputs, &limits, &loaded, &asked.engine)?
             }
         }),
     };
@@ -120,12 +126,14 @@ fn planned(
     inputs: &[Datum<f64>],
     limits: &Limits,
     loaded: &Loaded,
+    engine: &Engine,
 ) -> Result<Planned, Failed> {
+    let by = Code::on(engine, &program).prepare(inputs, limits);
     let (prediction, measured) = match plan::predict(&program, inputs, REAL) {
         Ok(prediction) => (prediction, None),
         Err(error) => (recorded(&program, inputs, limits, loaded, &error)?, Some(error)),
     };
-    Ok(Planned { program, prediction, measured })
+    Ok(Planned { program, prediction, measured, by })
 }
 
 fn recorded(
@@ -258,6 +266,31 @@ impl Memory<'_> {
         out
     }
 
+    /// Who would run it, and what machine code takes instead; nothing if it is the interpreter, which the
+    /// peaks are those of.
+    fn engines(&self) -> String {
+        let parts = [("value", Some(&self.value)), ("value and gradient", self.gradient.as_ref())];
+        let reported = |(what, planned): (&str, Option<&Planned>)| match &planned?.by {
+            Chosen::Machine { name, bytes, grows, .. } => {
+                let at_least = if *grows { "at least " } else { "" };
+                Some(format!("{what}: {name}, which takes {at_least}{} in all", size(*bytes as u64)))
+            }
+            Chosen::Interpreter => None,
+            Chosen::InterpreterBecause(why) => Some(format!("{what}: the interpreter, because {why}")),
+        };
+        if let Some(gradient) = &self.gradient
+            && let Chosen::InterpreterBecause(why) = &gradient.by
+            && gradient.by == self.value.by
+        {
+            return format!("\n{}the interpreter, because {why}\n", label("engine"));
+        }
+        let lines: Vec<String> = parts.into_iter().filter_map(reported).collect();
+        if lines.is_empty() {
+            return String::new();
+        }
+        format!("\n{}{}\n", label("engine"), lines.join(&format!("\n{:9}", "")))
+    }
+
     fn copies(&self) -> String {
         let copies = &self.main().prediction.copies;
         if copies.is_empty() {
@@ -324,6 +357,7 @@ impl Answer for Memory<'_> {
                 out.push_str(&format!("{:9}{line}\n", ""));
             }
         }
+        out.push_str(&self.engines());
         let arrays = self.arrays();
         let place = |span| self.line(span);
         out.push('\n');
@@ -365,6 +399,7 @@ impl Answer for Memory<'_> {
             json!({
                 "peak_bytes": found.peak,
                 "charged_bytes": found.heap,
+                "engine": engine_json(&planned.by),
                 "known": match &planned.measured {
                     Some(_) => "measured",
                     None if found.exact => "exact",

@@ -175,7 +175,7 @@ impl Question {
         let loaded = model::load(session, &model.model)?;
         let objective = loaded.objective(derivative.of.as_deref())?;
         let wrt = loaded.wrt(&derivative.wrt)?;
-        let inputs = inputs::bind(session, &loaded, model)?;
+        let inputs = inputs::bind(session, &loaded, &model.given)?;
         Ok(Question { loaded, objective, wrt, inputs })
     }
 }
@@ -240,28 +240,33 @@ pub(crate) fn output_json<'a>(output: &'a Output, datum: &'a Datum<f64>) -> Json
     ])
 }
 
-/// `2,000 steps in 0.31 ms, 1.2 ms in all`: the run alone, and with reading, compiling and planning.
+/// `2,000 steps in 0.31 ms, 1.2 ms in all`: the run alone, and with reading, planning and compiling.
 pub(crate) fn effort(cost: &Cost, session: &Session) -> String {
     let steps =
         if cost.steps == 0 { String::new() } else { format!("{} in ", numbers::plural(cost.steps, "step")) };
-    let by = match &cost.by {
-        Chosen::Machine { name, seconds } if *seconds > 0.0 => {
-            format!(" by {name} (compiled in {})", numbers::time(*seconds))
-        }
-        Chosen::Machine { name, .. } => format!(" by {name}"),
-        Chosen::Interpreter | Chosen::InterpreterBecause(_) => String::new(),
-    };
-    format!("{steps}{}{by}, {} in all", numbers::time(cost.seconds), numbers::time(session.seconds()))
+    format!("{steps}{}, {} in all", numbers::time(cost.seconds), numbers::time(session.seconds()))
 }
 
-/// Who ran it, for programs.
+/// Who ran it, as a line; nothing if it is the interpreter that was asked for.
+pub(crate) fn engine_line(by: &Chosen) -> String {
+    match by {
+        Chosen::Machine { name, seconds, .. } if *seconds > 0.0 => {
+            format!("engine   {name}, compiled in {}\n", numbers::time(*seconds))
+        }
+        Chosen::Machine { name, .. } => format!("engine   {name}\n"),
+        Chosen::Interpreter => String::new(),
+        Chosen::InterpreterBecause(why) => format!("engine   the interpreter, because {why}\n"),
+    }
+}
+
+/// The same for programs.
 pub(crate) fn engine_json(by: &Chosen) -> Value {
     match by {
-        Chosen::Machine { name, seconds } => json!({ "by": name, "compile_seconds": seconds, "why": null }),
-        Chosen::Interpreter => json!({ "by": "interpreter", "compile_seconds": null, "why": null }),
-        Chosen::InterpreterBecause(why) => {
-            json!({ "by": "interpreter", "compile_seconds": null, "why": why })
+        Chosen::Machine { name, seconds, bytes, grows } => {
+            json!({ "by": name, "compile_seconds": seconds, "bytes": bytes, "grows": grows })
         }
+        Chosen::Interpreter => json!({ "by": "interpreter", "why": null }),
+        Chosen::InterpreterBecause(why) => json!({ "by": "interpreter", "why": why }),
     }
 }
 

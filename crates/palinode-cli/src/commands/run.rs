@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::answer::{Json, Text};
 use crate::args::RunArgs;
-use crate::commands::{batch, effort, measured, output_json, run_model, run_values};
+use crate::commands::{batch, effort, engine_line, measured, output_json, run_model, run_values};
 use crate::execute::Ran;
 use crate::model::Loaded;
 use crate::numbers::Look;
@@ -20,8 +20,8 @@ pub(crate) fn run(session: &mut Session, args: &RunArgs) -> Result<(), Failed> {
         return batch::run(session, args);
     }
     let loaded = model::load(session, &args.model.model)?;
-    let inputs = inputs::bind(session, &loaded, &args.model)?;
-    let engine = execute::engine(&args.model);
+    let inputs = inputs::bind(session, &loaded, &args.model.given)?;
+    let engine = execute::engine(&args.engine);
     let limits = execute::limits_and_sums(&args.model, &args.sums);
     let budget = match &args.budget {
         Some(word) => Some(storage::budget(session, word).map_err(|problem| *problem)?),
@@ -70,11 +70,11 @@ impl Answer for Outputs<'_> {
             Some(budget) => format!(
                 "{}, within {budget}; {}",
                 storage::within_budget(cost.charged, cost.arrays),
-                storage::held(cost.held)
+                storage::held(execute::held(cost))
             ),
             None => format!("peak {}", numbers::bytes(cost.peak)),
         };
-        table.then(format!("\n{}, {peak}\n", effort(cost, session)))
+        table.then(format!("\n{}, {peak}\n{}", effort(cost, session), engine_line(&cost.by)))
     }
 
     fn json(&self, session: &Session) -> Json<'_> {
@@ -87,7 +87,7 @@ impl Answer for Outputs<'_> {
         });
         if let Some(budget) = self.budget {
             memory["budget_bytes"] = json!(budget.bytes());
-            memory["held_bytes"] = json!(cost.held);
+            memory["held_bytes"] = json!(execute::held(cost));
         }
         Json::fields([
             ("model", json!(session.sources.name_of(self.loaded.file)).into()),

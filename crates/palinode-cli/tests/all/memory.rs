@@ -41,12 +41,12 @@ fn predictions_are_what_runs_take() {
     let names = example_names();
     let (mut exact, mut measured) = (0, 0);
     for name in &names {
-        let (memory, code) = json(&["memory", name]);
+        let (memory, code) = json(&["memory", name, "--engine", "interpret"]);
         assert_eq!(code, 0, "{name}: {memory}");
         if memory["gradient"].is_null() {
             continue;
         }
-        let (run, code) = json(&["grad", name, "--mode", "reverse"]);
+        let (run, code) = json(&["grad", name, "--mode", "reverse", "--engine", "interpret"]);
         assert_eq!(code, 0, "{name}: {run}");
         let (predicted, taken) =
             (bytes(&memory["gradient"]["peak_bytes"]), bytes(&run["memory"]["arrays_peak_bytes"]));
@@ -60,6 +60,32 @@ fn predictions_are_what_runs_take() {
         }
     }
     assert!(exact > 35 && measured >= 5, "{exact} {measured}");
+}
+
+#[test]
+fn what_machine_code_takes_is_known_before_it_runs() {
+    let (mut exact, mut growing) = (0, 0);
+    for name in &example_names() {
+        let (memory, code) = json(&["memory", name, "--engine", "jit"]);
+        assert_eq!(code, 0, "{name}: {memory}");
+        let engine = &memory["gradient"]["engine"];
+        if engine["by"] != "machine code" {
+            continue;
+        }
+        let (run, code) = json(&["grad", name, "--mode", "reverse", "--engine", "jit"]);
+        assert_eq!(code, 0, "{name}: {run}");
+        if run["engine"]["by"] != "machine code" {
+            continue;
+        }
+        let (said, taken) = (bytes(&engine["bytes"]), bytes(&run["memory"]["charged_bytes"]));
+        match engine["grows"].as_bool().unwrap() {
+            true => assert!(said <= taken, "{name}: {taken}, at least {said} said"),
+            false => assert_eq!(said, taken, "{name}"),
+        }
+        exact += usize::from(engine["grows"] == false);
+        growing += usize::from(engine["grows"] == true);
+    }
+    assert!(exact > 35 && growing > 1, "{exact} {growing}");
 }
 
 #[test]
@@ -96,8 +122,11 @@ fn arrays_that_live_together_do_not_overlap() {
 #[test]
 fn a_budget_is_kept_and_the_gradient_keeps_its_bits() {
     for name in ["memory_mlp.pal", "memory_rnn.pal", "rnn.pal", "heat.pal", "activations.pal"] {
-        let (free, _) = json(&["grad", name, "--mode", "reverse"]);
-        let within = |budget: &str| json(&["grad", name, "--mode", "reverse", "--budget", budget]);
+        let (free, _) = json(&["grad", name, "--mode", "reverse", "--engine", "interpret"]);
+        let by = |engine: &str, budget: &str| {
+            json(&["grad", name, "--mode", "reverse", "--engine", engine, "--budget", budget])
+        };
+        let within = |budget: &str| by("interpret", budget);
         let (refused, code) = within("0");
         assert_eq!((code, &refused["errors"][0]["code"]), (1, &Value::from("PAL0412")), "{name}");
         let help = refused["errors"][0]["help"].as_str().unwrap();
@@ -107,8 +136,10 @@ fn a_budget_is_kept_and_the_gradient_keeps_its_bits() {
         let least = bytes(&answer["budget"]["planned_bytes"]);
         let most = bytes(&answer["budget"]["store_all_bytes"]);
         // What the refusal calls the smallest is: a byte less is refused.
-        let (_, code) = within(&(least - 1).to_string());
-        assert_eq!(code, 1, "{name}");
+        for engine in ["interpret", "jit"] {
+            let (_, code) = by(engine, &(least - 1).to_string());
+            assert_eq!(code, 1, "{name}");
+        }
         let mut work = f64::INFINITY;
         for part in 0..=2 {
             let budget = least + (most - least) * part / 2;
@@ -118,6 +149,10 @@ fn a_budget_is_kept_and_the_gradient_keeps_its_bits() {
             assert!(taken <= budget, "{name}: {taken} of {budget}");
             assert_eq!(taken, bytes(&answer["budget"]["planned_bytes"]), "{name}");
             assert_eq!(gradient(&answer), gradient(&free), "{name} {budget}");
+            // Machine code stays within it, too, or is left to the interpreter.
+            let (native, code) = by("jit", &budget.to_string());
+            assert_eq!((code, gradient(&native)), (0, gradient(&free)), "{name} {budget}");
+            assert!(bytes(&native["memory"]["charged_bytes"]) <= budget, "{name} {budget}: {native}");
             let now = answer["budget"]["work"].as_f64().unwrap();
             assert!(now <= work * 1.0001, "{name}: {now} times the work in {budget}, {work} in less");
             work = now;
@@ -480,7 +515,9 @@ fn loop_keeps_a_budget_or_refuses_it_as_grad_does() {
                 continue;
             }
             let problem = &looked["errors"][0]["code"];
-            let (grad, grad_code) = json(&["grad", &model, "--budget", &budget_word]);
+            // The loop is followed by the interpreter.
+            let words = ["grad", &model, "--budget", &budget_word, "--engine", "interpret"];
+            let (grad, grad_code) = json(&words);
             match grad_code {
                 // Forward mode reverses nothing.
                 0 if grad["mode"] == "forward" => {}

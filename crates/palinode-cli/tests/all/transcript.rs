@@ -87,7 +87,11 @@ fn steady(text: &str) -> String {
                 "digits" => words[at].parse::<u32>().is_ok_and(|digits| digits >= 6),
                 _ => matches!(
                     at.checked_sub(1).map_or("", |before| words[before].as_str()),
-                    "\"seconds\":" | "\"total_seconds\":" | "\"error\":" | "\"differences\":"
+                    "\"seconds\":"
+                        | "\"total_seconds\":"
+                        | "\"compile_seconds\":"
+                        | "\"error\":"
+                        | "\"differences\":"
                 ),
             };
             if measured && number(&words[at]) {

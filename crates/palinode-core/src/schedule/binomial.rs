@@ -54,6 +54,17 @@ pub fn binomial(steps: u64, snapshots: u32) -> Result<Binomial, Error> {
     Ok(Binomial { sweep: Sweep::new(Snapshots(snapshots), steps, snapshots as usize) })
 }
 
+impl Binomial {
+    /// The same as [`binomial`], in the memory of this schedule: for loops that are swept through often.
+    ///
+    /// # Errors
+    /// As [`binomial`].
+    pub fn again(self, steps: u64, snapshots: u32) -> Result<Binomial, Error> {
+        let snapshots = useful(steps, snapshots)?;
+        Ok(Binomial { sweep: self.sweep.again(Snapshots(snapshots), steps, snapshots as usize) })
+    }
+}
+
 /// What [`binomial`] costs, by formulas.
 pub fn binomial_cost(steps: u64, snapshots: u32) -> Result<Cost, Error> {
     let snapshots = useful(steps, snapshots)?;

@@ -105,8 +105,19 @@ pub(super) struct Sweep<P> {
 impl<P: Plan> Sweep<P> {
     /// A loop of `steps` steps from its first state, with at most `snapshots` snapshots at once.
     pub(super) fn new(plan: P, steps: u64, snapshots: usize) -> Self {
+        Sweep::with(plan, steps, snapshots, Vec::new())
+    }
+
+    /// The same as [`Sweep::new`], in the memory of this one.
+    pub(super) fn again(self, plan: P, steps: u64, snapshots: usize) -> Self {
+        Sweep::with(plan, steps, snapshots, self.kept)
+    }
+
+    fn with(plan: P, steps: u64, snapshots: usize, mut kept: Vec<Kept>) -> Self {
+        kept.clear();
+        kept.reserve_exact(snapshots);
         let phase = if steps == 0 { Phase::Done } else { Phase::Arrive };
-        Sweep::at(plan, steps, Vec::with_capacity(snapshots), Box::default(), phase)
+        Sweep::at(plan, steps, kept, Box::default(), phase)
     }
 
     /// Only the reverse sweep: all `steps` steps have been run, and these snapshots in memory are left.

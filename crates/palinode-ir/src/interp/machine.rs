@@ -22,24 +22,36 @@ pub enum Chosen {
     /// The interpreter, which was asked for.
     #[default]
     Interpreter,
-    /// The interpreter, for this reason.
+    /// The interpreter, because of this: `compiling takes longer than running`.
     InterpreterBecause(String),
     /// A machine, which may still leave a run to the interpreter.
     Machine {
-        /// What it is, as in `by machine code`.
+        /// What it is: `machine code`.
         name: &'static str,
         /// How long it took to make, in seconds; 0 if it had been made before.
         seconds: f64,
+        /// The bytes that a run takes, results included and inputs not.
+        bytes: usize,
+        /// Whether arrays that grow with the data come on top of that.
+        grows: bool,
     },
 }
 
 /// A program that is run in another way.
 pub trait Machine: fmt::Debug + Send + Sync {
     /// Makes itself ready for inputs like these and says who will run them. What that takes is no part of a
-    /// run.
+    /// run, in time and in bytes.
     fn prepare(&self, inputs: &[&Datum<f64>], limits: &Limits) -> Chosen;
 
-    /// Runs it, within the limits; nothing if the interpreter is to do it.
+    /// If nobody knows how long a run takes: after how many steps the interpreter has taken as long as
+    /// compiling. Such a run begins in the interpreter, and is stopped then.
+    fn trial(&self, inputs: &[&Datum<f64>], limits: &Limits) -> Option<u64>;
+
+    /// A trial run has come to its end after so many steps, or was stopped.
+    fn tried(&self, inputs: &[&Datum<f64>], limits: &Limits, steps: Option<u64>);
+
+    /// Runs it, within the limits; nothing if the interpreter is to do it. Within a budget, what has not been
+    /// made ready is left to the interpreter: nothing but the run is to take memory then.
     fn run(&self, inputs: &[&Datum<f64>], limits: &Limits) -> Option<(Vec<Datum<f64>>, Stats)>;
 }
 

@@ -140,6 +140,14 @@ pub struct Stats {
     pub by_machine: bool,
 }
 
+/// A program ready to run, by the interpreter: [`Code::new`].
+pub fn code(program: &Program) -> Code {
+    Code::new(program)
+}
+
+/// What a run gives, and what it took.
+type Done<R> = (Vec<Datum<R>>, Stats);
+
 /// A program ready to run, any number of times and on any number type.
 ///
 /// ```
@@ -193,9 +201,44 @@ impl Code {
     /// Makes a machine ready for inputs like these, and says who will run them.
     pub fn prepare(&self, inputs: &[Datum<f64>], limits: &Limits) -> Chosen {
         match (&self.machine, machine::plain(inputs)) {
-            (Some(machine), Some(plain)) if self.fits(inputs) => machine.prepare(&plain, limits),
+            (Some(machine), Some(plain)) if self.fits(inputs) => {
+                // Nobody is to see the comparisons of a trial.
+                decision::or_forgotten(|| {
+                    let _ = self.trial(&**machine, &plain, inputs, limits);
+                    None::<()>
+                });
+                machine.prepare(&plain, limits)
+            }
             _ => Chosen::Interpreter,
         }
+    }
+
+    /// What a trial run gives, if there is to be one and it comes to its end.
+    fn trial<R: Real>(
+        &self,
+        machine: &dyn Machine,
+        plain: &[&Datum<f64>],
+        inputs: &[Datum<R>],
+        limits: &Limits,
+    ) -> Option<Result<Done<R>, RunError>> {
+        let steps = machine.trial(plain, limits)?;
+        let short = Limits { steps: limits.steps.min(steps), ..*limits };
+        let ran = decision::or_forgotten(|| match self.interpreted(inputs, &short) {
+            Err(error)
+                if error.kind == (RunErrorKind::StepLimit { limit: steps }) && steps < limits.steps =>
+            {
+                None
+            }
+            done => Some(done),
+        });
+        let taken = ran.as_ref().map(|ran| ran.as_ref().map_or(0, |(_, stats)| stats.steps));
+        machine.tried(plain, limits, taken);
+        ran
+    }
+
+    fn interpreted<R: Real>(&self, inputs: &[Datum<R>], limits: &Limits) -> Result<Done<R>, RunError> {
+        self.follow::<R, false>(inputs, limits, Record::Nothing, &mut run::Nobody)
+            .map(|(outputs, stats, _)| (outputs, stats))
     }
 
     /// Whether inputs are what the program takes; if not, the interpreter says why.
@@ -204,15 +247,18 @@ impl Code {
         check_inputs(&main.param_types, &|index| main.param_names[index].clone(), inputs).is_ok()
     }
 
-    /// What a machine gives, if there is one that does it.
-    fn by_machine<R: Real>(&self, inputs: &[Datum<R>], limits: &Limits) -> Option<(Vec<Datum<R>>, Stats)> {
+    /// What a machine gives, if there is one that does it, or the trial of one.
+    fn by_machine<R: Real>(&self, inputs: &[Datum<R>], limits: &Limits) -> Option<Result<Done<R>, RunError>> {
         let machine = self.machine.as_ref()?;
         let plain = machine::plain(inputs)?;
         if !self.fits(inputs) {
             return None;
         }
+        if let Some(done) = self.trial(&**machine, &plain, inputs, limits) {
+            return Some(done);
+        }
         let ran = decision::or_forgotten(|| machine.run(&plain, limits));
-        ran.map(|(outputs, stats)| (machine::same(outputs), stats))
+        ran.map(|(outputs, stats)| Ok((machine::same(outputs), stats)))
     }
 
     /// Runs it.
@@ -221,7 +267,7 @@ impl Code {
     /// Inputs that do not fit, what the program does wrong, or a limit.
     pub fn run<R: Real>(&self, inputs: &[Datum<R>], limits: &Limits) -> Result<Vec<Datum<R>>, RunError> {
         match self.by_machine(inputs, limits) {
-            Some((outputs, _)) => Ok(outputs),
+            Some(ran) => ran.map(|(outputs, _)| outputs),
             None => self.run_observed(inputs, limits, &mut |_| {}),
         }
     }
@@ -274,11 +320,7 @@ impl Code {
         inputs: &[Datum<R>],
         limits: &Limits,
     ) -> Result<(Vec<Datum<R>>, Stats), RunError> {
-        if let Some(ran) = self.by_machine(inputs, limits) {
-            return Ok(ran);
-        }
-        self.follow::<R, false>(inputs, limits, Record::Nothing, &mut run::Nobody)
-            .map(|(outputs, stats, _)| (outputs, stats))
+        self.by_machine(inputs, limits).unwrap_or_else(|| self.interpreted(inputs, limits))
     }
 
     /// Runs it, counts what it costs, and writes down everything that its memory depends on: how often loops

@@ -16,6 +16,7 @@
 //! | `cursor` | a line of text, from left to right |
 //! | `names` | the words of the text |
 //! | `emit` | loop form -> source text in Rust and C |
+//! | `scope` | after which statement a register is needed no more |
 //! | `sweep` | what a sweep does next |
 //! | `traffic` | what loops compute and move |
 //! | `work` | about how much work a run is |
@@ -31,6 +32,7 @@ mod one;
 mod parse;
 mod passes;
 mod print;
+mod scope;
 mod sweep;
 mod traffic;
 mod verify;
@@ -44,6 +46,7 @@ pub use lower::{lower, lower_plainly};
 pub use one::{kernel_types, one_operation};
 pub use parse::parse;
 pub use passes::{PASSES, improve};
+pub use scope::Lasts;
 pub use sweep::{Sweep, SweepStep};
 pub use traffic::{LoopTraffic, Traffic};
 pub use verify::{Unproven, verify};

@@ -32,6 +32,18 @@ impl Sweep {
         Sweep(schedule(rounds, snapshots.min(rounds)))
     }
 
+    /// Whether it has memory of its own, for snapshots.
+    pub fn has_memory(&self) -> bool {
+        matches!(self.0, Schedule::Binomial(_))
+    }
+
+    /// The same as [`Sweep::new`], in the memory of this one.
+    #[must_use]
+    pub fn again(self, rounds: i64, snapshots: u64) -> Sweep {
+        let rounds = u64::try_from(rounds).unwrap_or(0);
+        Sweep(self.0.again(rounds, snapshots.min(rounds)))
+    }
+
     /// The most bytes that a sweep with so many snapshots holds, besides itself.
     pub fn bytes(snapshots: u64) -> usize {
         schedule_bytes(u64::MAX, snapshots) as usize

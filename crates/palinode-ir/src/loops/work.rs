@@ -1,15 +1,21 @@
 //! About how much work a run of a loop form is.
 //!
-//! Input: a loop form. Output: about how many statements it executes, elements of kernels included; the
-//! largest number where rounds are known only at run time. It is for weighing whether machine code pays, and
-//! nothing else depends on it.
+//! Input: a loop form, and how many rounds loops have that end by data. Output: about how many statements it
+//! executes, elements of kernels included, and how many steps that are. It is for weighing whether machine
+//! code pays, and nothing else depends on it.
 
 use super::form::{LoopForm, Operand, Stmt, Taken};
 
 impl LoopForm {
-    /// About how many statements a run executes; `u64::MAX` stands for any number.
-    pub fn work(&self) -> u64 {
-        block(&self.body)
+    /// How many statements a run executes, about, if every loop that ends by data has so many rounds; at most
+    /// `u64::MAX`.
+    pub fn work(&self, rounds: u64) -> u64 {
+        block(&self.body, rounds)
+    }
+
+    /// How many steps that are, about.
+    pub fn steps(&self, rounds: u64) -> u64 {
+        steps(&self.body, rounds)
     }
 
     /// How many statements it has.
@@ -24,19 +30,43 @@ impl LoopForm {
     }
 }
 
-fn block(stmts: &[Stmt]) -> u64 {
+fn block(stmts: &[Stmt], rounds: u64) -> u64 {
+    stmts.iter().fold(0, |sum, stmt| sum.saturating_add(one(stmt, rounds)))
+}
+
+/// The rounds of a loop.
+fn known(of: &Operand, otherwise: u64) -> u64 {
+    match of {
+        Operand::Int(rounds) => (*rounds).max(0) as u64,
+        _ => otherwise,
+    }
+}
+
+fn steps(stmts: &[Stmt], rounds: u64) -> u64 {
+    let one = |stmt: &Stmt| {
+        let inside =
+            stmt.blocks().into_iter().fold(0, |sum: u64, inner| sum.saturating_add(steps(inner, rounds)));
+        match stmt {
+            Stmt::For { rounds: of, .. } | Stmt::Sweep { rounds: of, .. } => {
+                known(of, rounds).saturating_mul(inside.saturating_add(1))
+            }
+            Stmt::While { .. } => rounds.saturating_mul(inside.saturating_add(1)),
+            Stmt::Step => 1,
+            _ => inside,
+        }
+    };
     stmts.iter().fold(0, |sum, stmt| sum.saturating_add(one(stmt)))
 }
 
-fn one(stmt: &Stmt) -> u64 {
-    let inside = || stmt.blocks().into_iter().fold(1, |sum: u64, inner| sum.saturating_add(block(inner)));
+fn one(stmt: &Stmt, rounds: u64) -> u64 {
+    let inside =
+        || stmt.blocks().into_iter().fold(1, |sum: u64, inner| sum.saturating_add(block(inner, rounds)));
     let product = |numbers: &[usize]| numbers.iter().fold(1, |all: u64, &n| all.saturating_mul(n as u64));
     match stmt {
-        Stmt::For { rounds, .. } | Stmt::Sweep { rounds, .. } => match rounds {
-            Operand::Int(rounds) => inside().saturating_mul((*rounds).max(0) as u64),
-            _ => u64::MAX,
-        },
-        Stmt::While { .. } => u64::MAX,
+        Stmt::For { rounds: of, .. } | Stmt::Sweep { rounds: of, .. } => {
+            inside().saturating_mul(known(of, rounds))
+        }
+        Stmt::While { .. } => inside().saturating_mul(rounds),
         Stmt::If { .. } => inside(),
         Stmt::Each { axes, .. } => {
             let lengths = axes.iter().map(|&(_, from, to)| to.abs_diff(from));

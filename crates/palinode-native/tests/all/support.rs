@@ -3,6 +3,7 @@
 use palinode_core::Budget;
 use palinode_ir::Program;
 use palinode_ir::interp::{Code, Datum, Limits, Tensor};
+use palinode_ir::pal::Role;
 use palinode_ir::{loops, pal};
 use palinode_native::Native;
 
@@ -93,6 +94,20 @@ fn within_budgets(
         }
     }
     Ok(())
+}
+
+/// Every example that needs no data: its name, itself, its inputs, and the positions of its params.
+pub(crate) fn each_example(mut look: impl FnMut(&str, &pal::Model, &[Datum<f64>], &[usize])) {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+    let mut paths: Vec<_> = std::fs::read_dir(root).unwrap().map(|entry| entry.unwrap().path()).collect();
+    paths.sort();
+    for path in paths.iter().filter(|path| path.extension().is_some_and(|extension| extension == "pal")) {
+        let model = pal::compile(&std::fs::read_to_string(path).unwrap()).unwrap();
+        let Some(inputs) = defaults(&model) else { continue };
+        let wrt: Vec<usize> =
+            (0..inputs.len()).filter(|&at| model.arguments[at].role == Role::Param).collect();
+        look(&path.file_stem().unwrap().to_string_lossy(), &model, &inputs, &wrt);
+    }
 }
 
 /// The inputs that a model's defaults are.

@@ -30,6 +30,8 @@ mod rewrite;
 mod share;
 pub(super) mod touch;
 
+pub(super) use touch::Touch;
+
 use super::form::LoopForm;
 
 /// A pass.
