@@ -281,10 +281,11 @@ impl<'a, St: Step, How: Differentiate<St>> Rollout<'a, St, How> {
     ///     *x = *a * *x + *push;
     /// }
     ///
-    /// let run = Rollout::new(pushed).steps(100_000).inputs_by(|k| if k % 2 == 0 { 1.0 } else { -1.0
-    /// }).budget("16KiB"); let gradient = run.value_and_grad(&0.0, &0.5, |x| *x)?; assert!((gradient.value +
-    /// 2.0 / 3.0).abs() < 1e-15); // -1 / (1 + a) assert!((gradient.params - 4.0 / 9.0).abs() < 1e-14); // 1
-    /// / (1 + a)^2
+    /// let push = |k| if k % 2 == 0 { 1.0 } else { -1.0 };
+    /// let run = Rollout::new(pushed).steps(100_000).inputs_by(push).budget("16KiB");
+    /// let gradient = run.value_and_grad(&0.0, &0.5, |x| *x)?;
+    /// assert!((gradient.value + 2.0 / 3.0).abs() < 1e-15); // -1 / (1 + a)
+    /// assert!((gradient.params - 4.0 / 9.0).abs() < 1e-14); // 1 / (1 + a)^2
     /// # Ok::<(), palinode_time::Error>(())
     /// ```
     #[must_use]
