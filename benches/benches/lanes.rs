@@ -48,8 +48,8 @@ fn race<P: Problem>(size: Size, rounds: usize, held: &mut Held) {
     };
     let apart = one_by_one().iter().zip(together()).map(|(a, b)| distance(a, &b)).fold(0.0, f64::max);
     held.right(P::NAME, apart < 1e-12);
-    let both: [(&str, &dyn Fn() -> Vec<Vec<f64>>); 2] =
-        [("one by one", &one_by_one), ("Lanes<8>", &together)];
+    type Gradients<'a> = &'a dyn Fn() -> Vec<Vec<f64>>;
+    let both: [(&str, Gradients<'_>); 2] = [("one by one", &one_by_one), ("Lanes<8>", &together)];
     let best = fastest(&both, rounds, 1, |(_, run)| {
         black_box(run());
     });

@@ -201,11 +201,11 @@ fn moves(LoopTraffic { traffic, .. }: &LoopTraffic, lines: &[Figures]) -> String
 
 /// The models asked for, or all, measured and printed as they come; whether all agree.
 pub fn report(quick: bool, wanted: &[String]) -> bool {
-    let unknown: Vec<&String> =
-        wanted.iter().filter(|name| MODELS.iter().all(|model| model.name != name.as_str())).collect();
-    if !unknown.is_empty() {
-        println!("no such models: {unknown:?}; there are {:?}", MODELS.map(|model| model.name));
-        return false;
+    let is_wanted = |model: &&Model| wanted.is_empty() || wanted.iter().any(|name| name == model.name);
+    if !MODELS.iter().any(|model| is_wanted(&model)) {
+        // Names of the other benches' rows.
+        println!("none of these models: {:?}", MODELS.map(|model| model.name));
+        return true;
     }
     let python = peers::python();
     match &python {
@@ -218,7 +218,7 @@ pub fn report(quick: bool, wanted: &[String]) -> bool {
     }
     println!("{:12} {:20} {:>10} {:>9} {:>10} {:>9}", "model", "by", "ms", "x plain", "first ms", "peak MiB");
     let mut all_agree = true;
-    for model in MODELS.iter().filter(|model| wanted.is_empty() || wanted.iter().any(|w| w == model.name)) {
+    for model in MODELS.iter().filter(is_wanted) {
         let rounds = if quick { 1 } else { 200 };
         let (lines, moved) = measured(model, rounds, python.as_deref().filter(|_| !quick));
         let plain = lines[0].milliseconds;
