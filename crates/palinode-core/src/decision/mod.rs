@@ -50,7 +50,7 @@ pub struct Decisions {
     /// Comparisons with NaN, and NaN turned into a plain number: what was decided by them means nothing.
     pub undefined: u64,
     /// Active values that were looked at by what is no decision of the program's own, or is one without a
-    /// margin: [`Scalar::less`](crate::Scalar::less), `is_finite`, [`Scalar::peek`](crate::Scalar::peek),
+    /// margin: [`Scalar::less`], `is_finite`, [`Scalar::peek`],
     /// `vanishes`, text made of it, a gradient that was stopped. Where there are none of these and no
     /// decisions, what is computed is one formula, whatever the numbers.
     pub looks: u64,
