@@ -114,7 +114,8 @@ fn measured(model: &Model, rounds: usize, python: Option<&Path>) -> (Vec<Figures
     let (inputs, params) = inputs_of(&compiled);
     let gradient = transform::value_and_grad(&compiled.program, &params).expect("a gradient");
     let gradient = passes::simplify(&gradient);
-    let limits = Limits::default();
+    // As the command runs them: infinities stop.
+    let limits = Limits { trap_nonfinite: true, ..Limits::default() };
 
     let mut kept = Kept::default();
     let mut found = Vec::new();
