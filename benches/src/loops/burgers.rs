@@ -71,6 +71,12 @@ impl Step for Burgers {
     }
 }
 
+/// The cotangent of a point, of its own and its neighbours'.
+#[inline(always)]
+pub(crate) fn gather<S: Real>([u_left, u_right]: [S; 2], [left, here, right]: [S; 3]) -> S {
+    here * ((u_right - u_left) * -C + (1.0 - 2.0 * V)) + left * (u_left * -C + V) + right * (u_right * C + V)
+}
+
 /// A gather: each cotangent is made of its neighbours', so that the loop is as regular as the step's.
 impl StepRule for Burgers {
     #[inline]
@@ -85,11 +91,6 @@ impl StepRule for Burgers {
     ) {
         let u = &before.u[..];
         let n = u.len();
-        let gather = |[u_left, u_right]: [S; 2], [left, here, right]: [S; 3]| {
-            here * ((u_right - u_left) * -C + (1.0 - 2.0 * V))
-                + left * (u_left * -C + V)
-                + right * (u_right * C + V)
-        };
         let at = |i: usize, c: [S; 3]| gather([u[(i + n - 1) % n], u[(i + 1) % n]], c);
         field.update(at, |new, c| {
             let around = u.windows(3).zip(c.windows(3));
@@ -100,21 +101,27 @@ impl StepRule for Burgers {
     }
 }
 
-fn start(n: usize) -> Vec<f64> {
+pub(crate) fn start(n: usize) -> Vec<f64> {
     let at = |i: usize| i as f64 / n as f64;
     (0..n).map(|i| 1.0 + (2.0 * PI * at(i)).sin() / 2.0 + (6.0 * PI * at(i)).cos() / 4.0).collect()
 }
 
+/// One step, from one buffer to the other.
+#[inline(always)]
+pub(crate) fn advance(u: &[f64], next: &mut [f64]) {
+    let n = u.len();
+    next[0] = stencil(u[n - 1], u[0], u[1]);
+    for (new, w) in next[1..n - 1].iter_mut().zip(u.windows(3)) {
+        *new = stencil(w[0], w[1], w[2]);
+    }
+    next[n - 1] = stencil(u[n - 2], u[n - 1], u[0]);
+}
+
 /// The plain loop as one would write it for speed: two buffers that take turns.
 #[inline(never)]
-fn plain(u: &mut Vec<f64>, next: &mut Vec<f64>, steps: u64) -> f64 {
-    let n = u.len();
+pub(crate) fn plain(u: &mut Vec<f64>, next: &mut Vec<f64>, steps: u64) -> f64 {
     for _ in 0..steps {
-        next[0] = stencil(u[n - 1], u[0], u[1]);
-        for (new, w) in next[1..n - 1].iter_mut().zip(u.windows(3)) {
-            *new = stencil(w[0], w[1], w[2]);
-        }
-        next[n - 1] = stencil(u[n - 2], u[n - 1], u[0]);
+        advance(u, next);
         std::mem::swap(u, next);
     }
     u.iter().map(|u| u * u).sum()

@@ -2,7 +2,7 @@
 //!
 //! Every time is the minimum over rounds in which all contestants take their turn.
 
-mod burgers;
+pub(crate) mod burgers;
 mod disk;
 mod long;
 mod lorenz;

@@ -1,9 +1,7 @@
 //! Gradients by hand, where one would write them: every round is kept, cotangents of stencils are gathered.
 
-use super::plain::{
-    BURGERS_C, BURGERS_STEPS, BURGERS_V, HEAT_STEPS, Inputs, LORENZ_DT, LORENZ_STEPS, burgers_start,
-    burgers_step, heat_step,
-};
+use super::plain::{BURGERS_STEPS, HEAT_STEPS, Inputs, LORENZ_DT, LORENZ_STEPS, burgers_start, heat_step};
+use crate::loops::burgers::{advance, gather};
 
 /// The memory of a gradient, which later calls use again.
 #[derive(Default)]
@@ -24,7 +22,7 @@ pub(super) fn burgers(inputs: &Inputs<'_>, kept: &mut Kept) -> Vec<f64> {
     rows[..n].copy_from_slice(&start);
     for step in 0..BURGERS_STEPS {
         let (before, after) = rows.split_at_mut((step + 1) * n);
-        burgers_step(&before[step * n..], &mut after[..n]);
+        advance(&before[step * n..], &mut after[..n]);
     }
     let mut c: Vec<f64> = rows[BURGERS_STEPS * n..].iter().map(|u| 2.0 * u).collect();
     let mut next = c.clone();
@@ -38,16 +36,11 @@ pub(super) fn burgers(inputs: &Inputs<'_>, kept: &mut Kept) -> Vec<f64> {
 #[inline(always)]
 fn burgers_back(u: &[f64], c: &[f64], next: &mut [f64]) {
     let n = u.len();
-    let of = |[u_left, u_right]: [f64; 2], [left, here, right]: [f64; 3]| {
-        here * (1.0 - 2.0 * BURGERS_V - BURGERS_C * (u_right - u_left))
-            + left * (BURGERS_V - BURGERS_C * u_left)
-            + right * (BURGERS_V + BURGERS_C * u_right)
-    };
-    next[0] = of([u[n - 1], u[1]], [c[n - 1], c[0], c[1]]);
+    next[0] = gather([u[n - 1], u[1]], [c[n - 1], c[0], c[1]]);
     for ((new, u), c) in next[1..n - 1].iter_mut().zip(u.windows(3)).zip(c.windows(3)) {
-        *new = of([u[0], u[2]], [c[0], c[1], c[2]]);
+        *new = gather([u[0], u[2]], [c[0], c[1], c[2]]);
     }
-    next[n - 1] = of([u[n - 2], u[0]], [c[n - 2], c[n - 1], c[0]]);
+    next[n - 1] = gather([u[n - 2], u[0]], [c[n - 2], c[n - 1], c[0]]);
 }
 
 /// Of the start, then of the conductivity.

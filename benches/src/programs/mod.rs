@@ -22,6 +22,7 @@ use palinode_ir::{passes, transform};
 use palinode_native::{When, by_rustc, machine_code};
 
 use crate::heap;
+use crate::loops::timed;
 use crate::measure::distance;
 use by_hand::Kept;
 use plain::Inputs;
@@ -167,9 +168,7 @@ fn race(rounds: usize, calls: &mut [Box<dyn FnMut() + '_>], found: &mut [Figures
             break;
         }
         for (call, figures) in calls.iter_mut().zip(found.iter_mut()) {
-            let start = Instant::now();
-            call();
-            figures.milliseconds = figures.milliseconds.min(start.elapsed().as_secs_f64() * 1e3);
+            figures.milliseconds = figures.milliseconds.min(timed(call).as_secs_f64() * 1e3);
         }
     }
 }

@@ -3,6 +3,8 @@
 
 use palinode_ir::interp::{Datum, Tensor};
 
+use crate::loops::burgers;
+
 /// The inputs of a model by their places.
 pub(super) struct Inputs<'a>(pub(super) &'a [Datum<f64>]);
 
@@ -20,43 +22,16 @@ impl<'a> Inputs<'a> {
 }
 
 pub(super) const BURGERS_STEPS: usize = 1000;
-pub(super) const BURGERS_C: f64 = 0.1;
-pub(super) const BURGERS_V: f64 = 0.2;
 
 pub(super) fn burgers_start(disturbance: &[f64]) -> Vec<f64> {
-    let n = disturbance.len();
-    let of = |(i, d): (usize, &f64)| {
-        let angle = i as f64 * (2.0 * std::f64::consts::PI / n as f64);
-        1.0 + angle.sin() / 2.0 + (3.0 * angle).cos() / 4.0 + d
-    };
-    disturbance.iter().enumerate().map(of).collect()
-}
-
-#[inline(always)]
-pub(super) fn burgers_point(left: f64, here: f64, right: f64) -> f64 {
-    here - BURGERS_C * here * (right - left) + BURGERS_V * (right - 2.0 * here + left)
-}
-
-/// One step, from one buffer to the other.
-#[inline(always)]
-pub(super) fn burgers_step(u: &[f64], next: &mut [f64]) {
-    let n = u.len();
-    next[0] = burgers_point(u[n - 1], u[0], u[1]);
-    for (new, w) in next[1..n - 1].iter_mut().zip(u.windows(3)) {
-        *new = burgers_point(w[0], w[1], w[2]);
-    }
-    next[n - 1] = burgers_point(u[n - 2], u[n - 1], u[0]);
+    burgers::start(disturbance.len()).iter().zip(disturbance).map(|(u, d)| u + d).collect()
 }
 
 #[inline(never)]
 pub(super) fn burgers(inputs: &Inputs<'_>) -> f64 {
     let mut u = burgers_start(inputs.data(0));
     let mut next = u.clone();
-    for _ in 0..BURGERS_STEPS {
-        burgers_step(&u, &mut next);
-        std::mem::swap(&mut u, &mut next);
-    }
-    u.iter().map(|u| u * u).sum()
+    burgers::plain(&mut u, &mut next, BURGERS_STEPS as u64)
 }
 
 pub(super) const HEAT_STEPS: usize = 200;
