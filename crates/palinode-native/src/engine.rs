@@ -12,13 +12,12 @@ use core::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-use palinode_core::Accumulator;
 use palinode_ir::interp::{Chosen, Code, Compiler, Datum, Engine, Limits, Machine, Stats};
 use palinode_ir::loops::{self, LoopForm};
 use palinode_ir::{Kind, Program};
 
 use crate::codegen::Refused;
-use crate::machine::Native;
+use crate::machine::{Native, adds_otherwise};
 use crate::rustc;
 
 /// When a program is compiled.
@@ -166,10 +165,7 @@ impl OfProgram {
     /// What has been made for inputs like these.
     fn found(&self, inputs: &[&Datum<f64>], traps: bool) -> Option<Arc<ForInputs>> {
         let made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
-        let fits = |made: &&Arc<ForInputs>| {
-            made.traps == traps && made.known.iter().zip(inputs).all(|(known, input)| known.fits(input))
-        };
-        made.iter().find(fits).cloned()
+        made.iter().find(|made| made.fits(inputs, traps)).cloned()
     }
 
     /// What there is for inputs like these; from now on, if there was nothing.
@@ -180,6 +176,10 @@ impl OfProgram {
         let known = inputs.iter().map(|input| Known::of(input)).collect();
         let new = Arc::new(ForInputs { known, traps, state: Mutex::new(self.begun(inputs, traps)) });
         let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        // Another thread may have made it meanwhile.
+        if let Some(found) = made.iter().find(|made| made.fits(inputs, traps)) {
+            return Arc::clone(found);
+        }
         if made.len() >= KINDS {
             made.remove(0);
         }
@@ -228,6 +228,10 @@ impl OfProgram {
 }
 
 impl ForInputs {
+    fn fits(&self, inputs: &[&Datum<f64>], traps: bool) -> bool {
+        self.traps == traps && self.known.iter().zip(inputs).all(|(known, input)| known.fits(input))
+    }
+
     /// The machine code, if it is there and worth a run.
     fn compiled(&self) -> Option<Arc<Native>> {
         match &*self.state.lock().unwrap_or_else(PoisonError::into_inner) {
@@ -285,8 +289,8 @@ fn repeats(program: &Program) -> bool {
 
 impl Machine for OfProgram {
     fn prepare(&self, inputs: &[&Datum<f64>], limits: &Limits) -> Chosen {
-        if limits.accumulator != Accumulator::Naive {
-            return Chosen::InterpreterBecause("machine code adds term by term".into());
+        if let Some(why) = adds_otherwise(limits) {
+            return Chosen::InterpreterBecause(why);
         }
         let made = self.for_inputs(inputs, limits.trap_nonfinite);
         match self.native(&made) {
@@ -303,10 +307,10 @@ impl Machine for OfProgram {
 
     fn trial(&self, inputs: &[&Datum<f64>], limits: &Limits) -> Option<u64> {
         // Within a budget, memory is for the run alone.
-        if self.how.when == When::Possible || !limits.budget.is_unlimited() {
-            return None;
-        }
-        if limits.accumulator != Accumulator::Naive {
+        if self.how.when == When::Possible
+            || !limits.budget.is_unlimited()
+            || adds_otherwise(limits).is_some()
+        {
             return None;
         }
         self.for_inputs(inputs, limits.trap_nonfinite).trial()
@@ -317,7 +321,7 @@ impl Machine for OfProgram {
     }
 
     fn run(&self, inputs: &[&Datum<f64>], limits: &Limits) -> Option<(Vec<Datum<f64>>, Stats)> {
-        if limits.accumulator != Accumulator::Naive {
+        if adds_otherwise(limits).is_some() {
             return None;
         }
         let (made, native) = if limits.budget.is_unlimited() {

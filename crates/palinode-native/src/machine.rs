@@ -64,6 +64,11 @@ impl Facts {
     }
 }
 
+/// Why no machine code adds up as these limits ask for, if none does.
+pub(crate) fn adds_otherwise(limits: &Limits) -> Option<String> {
+    (limits.accumulator != Accumulator::Naive).then(|| "machine code adds term by term".into())
+}
+
 /// All that a run allocates, except what grows.
 fn bytes(form: &LoopForm, workspace: usize) -> usize {
     let outputs = form.outputs.iter().map(|port| {
@@ -187,8 +192,8 @@ impl Native {
 
     /// Why a run within these limits is left to the interpreter from the start, if it is.
     pub fn refuses(&self, limits: &Limits) -> Option<String> {
-        if limits.accumulator != Accumulator::Naive {
-            return Some("machine code adds term by term".into());
+        if let Some(why) = adds_otherwise(limits) {
+            return Some(why);
         }
         if limits.trap_nonfinite && !self.form.traps {
             return Some("this machine code does not look for infinities".into());
