@@ -116,6 +116,37 @@ def lstm(params, inputs):
     return jnp.sum(errors) / (x.shape[0] - 1)
 
 
+mlp784 = mlp
+gmm_loops = gmm
+
+
+def lstm_gradbench(params, inputs):
+    main, sequence = params["main"], inputs["sequence"]
+    steps, b = sequence.shape
+    layers = inputs["start"].shape[0]
+
+    def step(state, ends):
+        hidden, cell = state
+        now, after = ends
+        signal = params["in_weight"] * now
+        hiddens, cells = [], []
+        for l in range(layers):
+            w, bias = main[8 * l : 8 * l + 4], main[8 * l + 4 : 8 * l + 8]
+            forget = jax.nn.sigmoid(signal * w[0] + bias[0])
+            taken = jax.nn.sigmoid(hidden[l] * w[1] + bias[1])
+            given = jax.nn.sigmoid(signal * w[2] + bias[2])
+            cells.append(cell[l] * forget + taken * jnp.tanh(hidden[l] * w[3] + bias[3]))
+            signal = given * jnp.tanh(cells[l])
+            hiddens.append(signal)
+        guess = signal * params["out_weight"] + params["out_bias"]
+        norm = jnp.log(jnp.sum(jnp.exp(guess)) + 2)
+        return (jnp.stack(hiddens), jnp.stack(cells)), jnp.dot(guess - norm, after)
+
+    start = inputs["start"]
+    _, terms = jax.lax.scan(step, (start, start), (sequence[:-1], sequence[1:]))
+    return -jnp.sum(terms) / ((steps - 1) * b)
+
+
 model, params, inputs = read()
 if model not in globals():
     print("NO MODEL")

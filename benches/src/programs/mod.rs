@@ -2,8 +2,9 @@
 //! other systems, in one run.
 //!
 //! Input: `benches/models/*.pal` with their defaults, a little apart from each other so that nothing is a
-//! special case. Every time is that of a warm call, the minimum over rounds in which all of this process
-//! take their turn. Systems of other languages run in processes of their own, on one core, right after.
+//! special case. Every time is that of a call right after another one, the minimum over rounds in which all
+//! of this process take their turn. Systems of other languages run in processes of their own, on one core,
+//! right after.
 
 mod bandwidth;
 mod by_hand;
@@ -34,17 +35,27 @@ struct Model {
     name: &'static str,
     plain: fn(&Inputs<'_>) -> f64,
     by_hand: Option<ByHand>,
+    /// How far differences go, by which its gradient is tested.
+    step: f64,
 }
 
-const MODELS: [Model; 8] = [
-    Model { name: "burgers", plain: plain::burgers, by_hand: Some(by_hand::burgers) },
-    Model { name: "heat2d", plain: plain::heat2d, by_hand: Some(by_hand::heat2d) },
-    Model { name: "lorenz", plain: plain::lorenz, by_hand: Some(by_hand::lorenz) },
-    Model { name: "nchain", plain: plain::nchain, by_hand: None },
-    Model { name: "logistic", plain: plain::logistic, by_hand: None },
-    Model { name: "mlp", plain: plain::mlp, by_hand: None },
-    Model { name: "gmm", plain: plain::gmm, by_hand: None },
-    Model { name: "lstm", plain: plain::lstm, by_hand: None },
+/// Of most models, and of those whose loops amplify changes as often as they have rounds.
+const STEP: f64 = 1e-4;
+const SHORT_STEP: f64 = 1e-7;
+
+const MODELS: [Model; 12] = [
+    Model { name: "burgers", plain: plain::burgers, by_hand: Some(by_hand::burgers), step: STEP },
+    Model { name: "heat2d", plain: plain::heat2d, by_hand: Some(by_hand::heat2d), step: STEP },
+    Model { name: "lorenz", plain: plain::lorenz, by_hand: Some(by_hand::lorenz), step: STEP },
+    Model { name: "nchain", plain: plain::nchain, by_hand: None, step: SHORT_STEP },
+    Model { name: "logistic", plain: plain::logistic, by_hand: None, step: SHORT_STEP },
+    Model { name: "mlp", plain: plain::mlp, by_hand: None, step: STEP },
+    Model { name: "gmm", plain: plain::gmm, by_hand: None, step: STEP },
+    Model { name: "lstm", plain: plain::lstm, by_hand: None, step: STEP },
+    Model { name: "gmm_loops", plain: plain::gmm_loops, by_hand: None, step: STEP },
+    Model { name: "lstm_gradbench", plain: plain::lstm_gradbench, by_hand: None, step: STEP },
+    Model { name: "inplace", plain: plain::inplace, by_hand: None, step: STEP },
+    Model { name: "mlp784", plain: plain::mlp, by_hand: None, step: STEP },
 ];
 
 /// Values and gradients may differ by so much, relative to the largest.
@@ -107,14 +118,57 @@ fn first<R>(call: impl FnOnce() -> R) -> (R, f64, f64) {
     (result, time, heap::peak().saturating_sub(before) as f64 / (1 << 20) as f64)
 }
 
+/// A model's program, its inputs, which of them are params, and its gradient.
+struct Prepared {
+    model: pal::Model,
+    inputs: Vec<Datum<f64>>,
+    params: Vec<usize>,
+    gradient: palinode_ir::Program,
+}
+
+fn prepared(name: &str) -> Prepared {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("models").join(name).with_extension("pal");
+    let source = std::fs::read_to_string(path).expect("the model's file");
+    let model = pal::compile(&source).unwrap_or_else(|found| panic!("{name}: {found:?}"));
+    let (inputs, params) = inputs_of(&model);
+    let gradient = transform::value_and_grad(&model.program, &params).expect("a gradient");
+    Prepared { gradient: passes::simplify(&gradient), model, inputs, params }
+}
+
+/// For each model, how far machine code's value is from the plain function's, and its gradient from the
+/// plain function's differences, along a direction that is like no other.
+pub fn distances() -> Vec<(&'static str, f64, f64)> {
+    MODELS.iter().map(|model| (model.name, distances_of(model))).map(|(name, [a, b])| (name, a, b)).collect()
+}
+
+fn distances_of(model: &Model) -> [f64; 2] {
+    let Prepared { inputs, params, gradient, .. } = prepared(model.name);
+    let limits = Limits { trap_nonfinite: true, ..Limits::default() };
+    let code = Code::on(&machine_code(When::Possible), &gradient);
+    let outputs = code.run(&inputs, &limits).expect("a gradient");
+    let direction = |i: usize| (1.7 * i as f64 + 0.3).cos();
+    let slope: f64 = flat(&outputs[1..]).iter().enumerate().map(|(i, g)| g * direction(i)).sum();
+    let at = |shift: f64| {
+        let mut moved = inputs.clone();
+        let mut i = 0;
+        for &param in &params {
+            let Datum::Real(tensor) = &mut moved[param] else { unreachable!("params are real") };
+            for x in &mut tensor.data {
+                *x += shift * direction(i);
+                i += 1;
+            }
+        }
+        (model.plain)(&Inputs(&moved))
+    };
+    let h = model.step;
+    let differences = (8.0 * (at(h) - at(-h)) - (at(2.0 * h) - at(-2.0 * h))) / (12.0 * h);
+    let value = distance(&flat(&outputs[..1]), &[(model.plain)(&Inputs(&inputs))]);
+    [value, distance(&[slope], &[differences])]
+}
+
 /// The lines of one model: the plain function first. And what its gradient moves.
 fn measured(model: &Model, rounds: usize, python: Option<&Path>) -> (Vec<Figures>, LoopTraffic) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("models").join(model.name).with_extension("pal");
-    let source = std::fs::read_to_string(path).expect("the model's file");
-    let compiled = pal::compile(&source).unwrap_or_else(|found| panic!("{}: {found:?}", model.name));
-    let (inputs, params) = inputs_of(&compiled);
-    let gradient = transform::value_and_grad(&compiled.program, &params).expect("a gradient");
-    let gradient = passes::simplify(&gradient);
+    let Prepared { model: compiled, inputs, params, gradient } = prepared(model.name);
     // As the command runs them: infinities stop.
     let limits = Limits { trap_nonfinite: true, ..Limits::default() };
 
@@ -159,7 +213,8 @@ fn measured(model: &Model, rounds: usize, python: Option<&Path>) -> (Vec<Figures
     (found, form.traffic().1)
 }
 
-/// Rounds in which all take their turn, for so long at most.
+/// Rounds in which all take their turn, for so long at most. A turn is two calls, of which the second is
+/// timed: the first brings its own memory back into the caches, as a system in a process of its own has it.
 fn race(rounds: usize, calls: &mut [Box<dyn FnMut() + '_>], found: &mut [Figures]) {
     const MOST: Duration = Duration::from_secs(4);
     let begin = Instant::now();
@@ -168,6 +223,7 @@ fn race(rounds: usize, calls: &mut [Box<dyn FnMut() + '_>], found: &mut [Figures
             break;
         }
         for (call, figures) in calls.iter_mut().zip(found.iter_mut()) {
+            call();
             figures.milliseconds = figures.milliseconds.min(timed(call).as_secs_f64() * 1e3);
         }
     }

@@ -222,3 +222,99 @@ pub(super) fn mlp(inputs: &Inputs<'_>) -> f64 {
     };
     logits.chunks_exact(classes).enumerate().map(of).sum::<f64>() / batch as f64
 }
+
+/// By loops over points, components and entries, with one array for what the loop over entries makes.
+#[inline(never)]
+pub(super) fn gmm_loops(inputs: &Inputs<'_>) -> f64 {
+    let [alphas, means, icf, x] = [0, 1, 2, 3].map(|at| inputs.data(at));
+    let (components, d) = (alphas.len(), inputs.array(1).shape[1]);
+    let (n, q) = (x.len() / d, icf.len() / components);
+    let (mut diagonal, mut shift, mut squares) = (vec![0.0; components * d], vec![0.0; components], 0.0);
+    for k in 0..components {
+        let icf = &icf[k * q..(k + 1) * q];
+        for j in 0..d {
+            diagonal[k * d + j] = icf[j].exp();
+            shift[k] += icf[j];
+            squares += diagonal[k * d + j] * diagonal[k * d + j];
+        }
+        squares += icf[d..].iter().map(|x| x * x).sum::<f64>();
+    }
+    let log_sum_exp = |terms: &[f64]| {
+        let highest = terms.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        highest + terms.iter().map(|x| (x - highest).exp()).sum::<f64>().ln()
+    };
+    let (mut terms, mut centred, mut scaled) = (vec![0.0; components], vec![0.0; d], vec![0.0; d]);
+    let mut total = 0.0;
+    for point in x.chunks_exact(d) {
+        for k in 0..components {
+            let (means, diagonal) = (&means[k * d..(k + 1) * d], &diagonal[k * d..(k + 1) * d]);
+            for j in 0..d {
+                centred[j] = point[j] - means[j];
+                scaled[j] = diagonal[j] * centred[j];
+            }
+            let mut columns = &icf[k * q + d..(k + 1) * q];
+            for i in 0..d {
+                let (column, rest) = columns.split_at(d - 1 - i);
+                scaled[i + 1..].iter_mut().zip(column).for_each(|(to, entry)| *to += entry * centred[i]);
+                columns = rest;
+            }
+            let square: f64 = scaled.iter().map(|x| x * x).sum();
+            terms[k] = alphas[k] + shift[k] - 0.5 * square;
+        }
+        total += log_sum_exp(&terms);
+    }
+    total - n as f64 * log_sum_exp(alphas) + 0.5 * squares
+}
+
+#[inline(never)]
+pub(super) fn lstm_gradbench(inputs: &Inputs<'_>) -> f64 {
+    let [main, in_weight, out_weight, out_bias, start, sequence] =
+        [0, 1, 2, 3, 4, 5].map(|at| inputs.data(at));
+    let b = in_weight.len();
+    let sigmoid = |x: f64| 1.0 / (1.0 + (-x).exp());
+    let (mut hidden, mut cell, mut signal) = (start.to_vec(), start.to_vec(), vec![0.0; b]);
+    let (steps, mut total) = (sequence.len() / b, 0.0);
+    for t in 0..steps - 1 {
+        let [now, next] = [t, t + 1].map(|t| &sequence[t * b..(t + 1) * b]);
+        for i in 0..b {
+            signal[i] = in_weight[i] * now[i];
+        }
+        let states = hidden.chunks_exact_mut(b).zip(cell.chunks_exact_mut(b));
+        for (of_layer, (hidden, cell)) in main.chunks_exact(8 * b).zip(states) {
+            // Slices of known equal length drop the checks of their bounds.
+            let [wf, wi, wo, wc, bf, bi, bo, bc] =
+                [0, 1, 2, 3, 4, 5, 6, 7].map(|row| &of_layer[row * b..][..b]);
+            let (hidden, cell, signal) = (&mut hidden[..b], &mut cell[..b], &mut signal[..b]);
+            for i in 0..b {
+                let forget = sigmoid(signal[i] * wf[i] + bf[i]);
+                let taken = sigmoid(hidden[i] * wi[i] + bi[i]);
+                let given = sigmoid(signal[i] * wo[i] + bo[i]);
+                let change = (hidden[i] * wc[i] + bc[i]).tanh();
+                cell[i] = cell[i] * forget + taken * change;
+                hidden[i] = given * cell[i].tanh();
+                signal[i] = hidden[i];
+            }
+        }
+        for i in 0..b {
+            signal[i] = signal[i] * out_weight[i] + out_bias[i];
+        }
+        let norm = (signal.iter().map(|x| x.exp()).sum::<f64>() + 2.0).ln();
+        total += signal.iter().zip(next).map(|(guess, next)| (guess - norm) * next).sum::<f64>();
+    }
+    -total / ((steps - 1) * b) as f64
+}
+
+#[inline(never)]
+pub(super) fn inplace(inputs: &Inputs<'_>) -> f64 {
+    let mut a = inputs.data(0).to_vec();
+    let mut drawn = 1_u64;
+    let mut draw = || {
+        drawn = drawn * 48271 % 2_147_483_647;
+        drawn as usize % inputs.data(0).len()
+    };
+    for _ in 0..100_000 {
+        let (i, j) = (draw(), draw());
+        a[i] = a[i].sin() * a[j].cos() + a[i] / 2.0;
+    }
+    a.iter().sum()
+}

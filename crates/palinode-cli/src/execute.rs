@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use palinode_ir::Program;
 use palinode_ir::interp::{Chosen, Code, Datum, Engine, Limits, RunError, RunErrorKind};
-use palinode_native::{When, by_rustc, machine_code};
+use palinode_native::{When, automatic, by_rustc, machine_code};
 
 use crate::args::{EngineArgs, EngineWord, ModelArgs, SumArgs};
 use crate::reserve::MEMORY;
@@ -62,7 +62,7 @@ pub(crate) fn limits(args: &ModelArgs) -> Limits {
 /// Who runs programs.
 pub(crate) fn engine(args: &EngineArgs) -> Engine {
     match args.engine {
-        EngineWord::Auto => machine_code(When::Worthwhile),
+        EngineWord::Auto => automatic(),
         EngineWord::Interpret => Engine::INTERPRETER,
         EngineWord::Jit => machine_code(When::Possible),
         EngineWord::Rustc => by_rustc(),

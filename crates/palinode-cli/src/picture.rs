@@ -1,7 +1,8 @@
 //! A schedule as a picture: rounds to the right, the reverse sweep downwards.
 //!
 //! Input: the actions of a schedule. Output: lines of text. A line is one run from a snapshot to the next
-//! round that is reversed; lines whose run would not be seen at this width are left out.
+//! round that is reversed; lines whose run would not be seen at this width are left out. A sweep that turns
+//! has a step behind its last round: there the first line ends.
 
 use palinode_core::schedule::{Action, Slot};
 
@@ -22,8 +23,8 @@ struct Run {
     kept: Vec<u64>,
 }
 
-/// The picture for so many rounds, and how many runs it leaves out.
-pub(crate) fn picture(rounds: u64, actions: impl Iterator<Item = Action>) -> (Vec<String>, u64) {
+/// The picture for so many rounds, the turn among them, and how many runs it leaves out.
+pub(crate) fn picture(rounds: u64, actions: impl Iterator<Item = Action>, turns: bool) -> (Vec<String>, u64) {
     let columns = columns(rounds, WIDEST);
     let column = |round: u64| (u128::from(round) * columns as u128 / u128::from(rounds.max(1))) as usize;
     let mut kept: Vec<(Slot, u64)> = Vec::new();
@@ -47,7 +48,10 @@ pub(crate) fn picture(rounds: u64, actions: impl Iterator<Item = Action>) -> (Ve
         count if count <= ROWS => seen.iter().collect(),
         count => (0..ROWS).map(|row| &seen[row * (count - 1) / (ROWS - 1)]).collect(),
     };
-    let lines = shown.iter().map(|run| line(run, columns, &column)).collect();
+    let mut lines: Vec<String> = shown.iter().map(|run| line(run, columns, &column)).collect();
+    if let Some(first) = lines.first_mut().filter(|_| turns) {
+        *first = first.replace('◀', "◆");
+    }
     (lines, all - shown.len() as u64)
 }
 
@@ -77,7 +81,7 @@ mod tests {
 
     #[test]
     fn short_loops_are_shown_round_by_round() {
-        let (lines, more) = picture(5, binomial(5, 2).unwrap());
+        let (lines, more) = picture(5, binomial(5, 2).unwrap(), false);
         assert_eq!(more, 2);
         assert_eq!(
             lines.join("\n"),
@@ -85,16 +89,19 @@ mod tests {
              ●     ●────◀░░░\n\
              ●────◀░░░░░░░░░"
         );
+        let (lines, _) = picture(5, binomial(5, 2).unwrap(), true);
+        assert_eq!(lines[0], "●─────●───────◆");
+        assert!(lines[1..].iter().all(|line| line.contains('◀')));
     }
 
     #[test]
     fn long_loops_fit_the_terminal() {
         for (rounds, slots) in [(1, 1), (2, 1), (59, 3), (61, 60), (1000, 10), (100_000, 30)] {
-            let (lines, _) = picture(rounds, binomial(rounds, slots).unwrap());
+            let (lines, _) = picture(rounds, binomial(rounds, slots).unwrap(), rounds % 2 == 0);
             assert!(!lines.is_empty() && lines.len() <= ROWS);
             assert!(lines.iter().all(|line| line.chars().count() <= WIDTH), "{rounds} {slots}");
             assert!(lines.iter().all(|line| line.matches('●').count() <= slots as usize));
         }
-        assert_eq!(picture(0, binomial(0, 1).unwrap()), (Vec::new(), 0));
+        assert_eq!(picture(0, binomial(0, 1).unwrap(), false), (Vec::new(), 0));
     }
 }

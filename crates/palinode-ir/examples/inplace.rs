@@ -1,8 +1,8 @@
 //! 100 000 updates of single elements of arrays of 1000 to 100 000: what they cost does not depend on the
 //! length of the array.
 //!
-//! `cargo run --release -p palinode-ir --example inplace`. Counts (elements copied, brought into one buffer,
-//! zero-filled, added as whole arrays, instructions) must be the same for every length, forwards and
+//! `cargo run --release -p palinode-ir-tests --example inplace`. Counts (elements copied, brought into one
+//! buffer, zero-filled, added as whole arrays, instructions) must be the same for every length, forwards and
 //! backwards; what is done once per run, whatever the number of updates, is shown apart. Times are ratios to
 //! those of the shortest array: at most 1.3 with places confined to 1000 elements, at most 3 spread over all
 //! of it (caches).

@@ -190,15 +190,22 @@ impl Check<'_> {
                 self.require(fits, || "the types of a `while` and its blocks differ".to_string());
                 self.require(given[0] == [Type::BOOL], || "the condition of a `while` gives one bool".into());
             }
-            Op::Sweep { .. } => {
+            Op::Sweep { turns, .. } => {
                 let state = params[0].get(1..).unwrap_or_default();
                 let cotangents = params[1].get(1 + state.len()..).unwrap_or_default();
-                let fits = params.iter().all(|params| params.first() == Some(&Type::INT))
-                    && args == [&[Type::INT], state, cotangents].concat()
+                let around = if turns {
+                    params[2].get(..state.len()) == Some(state)
+                        && args == [&[Type::INT], &params[2][..]].concat()
+                        && given[2].get(..cotangents.len()) == Some(cotangents)
+                        && results == given[2]
+                } else {
+                    args == [&[Type::INT], state, cotangents].concat() && results == cotangents
+                };
+                let fits = params[..2].iter().all(|params| params.first() == Some(&Type::INT))
                     && params[1].get(1..1 + state.len()) == Some(state)
                     && given[0] == state
                     && given[1] == cotangents
-                    && results == cotangents;
+                    && around;
                 self.require(fits, || "the types of a `sweep` and its blocks differ".to_string());
             }
             Op::If => {

@@ -37,8 +37,8 @@ impl Gen<'_> {
             Row::Subtract => self.builder.ins().fsub(a, args[1]),
             Row::Multiply => self.builder.ins().fmul(a, args[1]),
             Row::Divide => self.builder.ins().fdiv(a, args[1]),
-            Row::Negate => self.builder.ins().fneg(a),
-            Row::Abs => self.builder.ins().fabs(a),
+            Row::Negate => self.sign(a, false),
+            Row::Abs => self.sign(a, true),
             Row::Sqrt => self.builder.ins().sqrt(a),
             Row::Recip => {
                 let one = one(self);
@@ -82,6 +82,21 @@ impl Gen<'_> {
         }
     }
 
+    /// A number with the other sign, or with none. Of pairs by a mask that stays in a register: Cranelift
+    /// would make one each time.
+    fn sign(&mut self, a: Value, absolute: bool) -> Value {
+        let of = self.builder.func.dfg.value_type(a);
+        if !of.is_vector() {
+            return if absolute { self.builder.ins().fabs(a) } else { self.builder.ins().fneg(a) };
+        }
+        let mask = self.int(if absolute { i64::MAX } else { i64::MIN });
+        let mask = self.builder.ins().splat(types::I64X2, mask);
+        let bits = self.builder.ins().bitcast(types::I64X2, little(), a);
+        let bits =
+            if absolute { self.builder.ins().band(bits, mask) } else { self.builder.ins().bxor(bits, mask) };
+        self.builder.ins().bitcast(of, little(), bits)
+    }
+
     /// A double, or a pair of copies of it.
     pub(crate) fn wide(&mut self, value: Value, of: Type) -> Value {
         if of.is_vector() { self.builder.ins().splat(of, value) } else { value }
@@ -111,11 +126,11 @@ impl Gen<'_> {
         let suspicious = self.suspicious(x, y);
         let (cold, next) = (self.builder.create_block(), self.builder.create_block());
         self.builder.ins().brif(suspicious, cold, &[], next, &[]);
-        self.builder.switch_to_block(cold);
+        self.enter(cold);
         self.builder.set_cold_block(cold);
         self.show(op, x, y);
         self.builder.ins().jump(next, &[]);
-        self.builder.switch_to_block(next);
+        self.enter(next);
         self.builder.ins().fcmp(condition(op), x, y)
     }
 
@@ -129,7 +144,7 @@ impl Gen<'_> {
     /// Whether the hook for decisions must see a comparison: it may be suspicious, or all are asked for.
     pub(crate) fn suspicious(&mut self, x: Value, y: Value) -> Value {
         let of = self.builder.func.dfg.value_type(x);
-        let (a, b) = (self.builder.ins().fabs(x), self.builder.ins().fabs(y));
+        let (a, b) = (self.sign(x, true), self.sign(y, true));
         let most = self.builder.ins().fmax(a, b);
         let tiny = self.builder.ins().f64const(runtime::TINY);
         let infinity = self.builder.ins().f64const(f64::INFINITY);

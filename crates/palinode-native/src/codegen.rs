@@ -1,182 +1,55 @@
-//! Loop form -> machine code.
+//! Loop form -> instructions of Cranelift.
 //!
-//! One function for a program. A register is a variable of Cranelift; a buffer is at an offset of the
-//! workspace, or at a pointer where buffers are exchanged or grow. Sticky checks (infinities, overflows) are
-//! or-ed into one register that is tested at the end; the others leave at once.
+//! A register is a variable of Cranelift; a buffer is at an offset of the workspace, or at a pointer where
+//! buffers are exchanged or grow. Sticky checks (infinities, overflows) are or-ed into one register that is
+//! tested at the end; the others leave at once.
+//!
+//! A long program is several functions. What several of them use is in the workspace: the first function,
+//! which has little more than calls and loops around them, keeps it there; a piece loads it before the first
+//! statement that needs it, and stores it after each that sets it. Of a short program longer loops over
+//! elements are functions (`outline`).
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::types::Type;
-use cranelift_codegen::ir::{
-    self, AbiParam, Block, InstBuilder, MemFlagsData, StackSlot, StackSlotData, StackSlotKind, Value, types,
-};
-use cranelift_codegen::isa::TargetIsa;
-use cranelift_codegen::settings::{self, Configurable};
-use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext, Variable};
-use cranelift_jit::{JITBuilder, JITModule};
-use cranelift_module::{FuncId, Linkage, Module};
+use cranelift_codegen::ir::{self, Block, FuncRef, InstBuilder, MemFlagsData, StackSlot, Value, types};
+use cranelift_frontend::{FunctionBuilder, Variable};
 use palinode_ir::loops::{
-    self, Buf, Given, Index, Kind, Lasts, LoopForm, Matrix, Operand, Place, Port, Reg, Role, Stmt, Taken,
-    Unproven,
+    Buf, Index, Kind, LoopForm, Operand, Piece, Place, Port, Reg, Role, Stmt, Unproven,
 };
 
-use crate::runtime::{self, Interpreted, Site};
+use crate::addresses::{Addresses, Sum};
+use crate::runtime::{self, Call};
+use crate::whole::{Outlined, Whole};
 
-/// Why there is no machine code.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refused(pub String);
-
-/// Machine code, and what it calls.
-pub(crate) struct Compiled {
-    /// Keeps the memory of the code.
-    pub(crate) code: Option<Code>,
-    pub(crate) entry: *const u8,
-    pub(crate) sites: Vec<Site>,
-    /// The bytes of the workspace.
-    pub(crate) workspace: usize,
-    /// Whether it stops at suspicious comparisons instead of showing them to the hook for decisions.
-    pub(crate) watches: bool,
+/// What of a program a function is.
+#[derive(Clone, Copy)]
+pub(crate) enum Part<'f> {
+    /// The one that is called first.
+    First,
+    Piece(&'f Piece<'f>),
+    Loop(&'f Stmt, &'f Outlined),
 }
 
-/// Where machine code lies.
-pub(crate) enum Code {
-    Module(Box<JITModule>),
-    /// A library, which is closed at the end.
-    Library(#[allow(dead_code)] libloading::Library), // it is there to be dropped
-}
-
-// SAFETY: the code is finished, and never changed again; it reads and writes what its arguments point to.
-#[allow(unsafe_code)]
-unsafe impl Send for Compiled {}
-// SAFETY: as above; the module is only dropped.
-#[allow(unsafe_code)]
-unsafe impl Sync for Compiled {}
-
-impl Drop for Compiled {
-    fn drop(&mut self) {
-        if let Some(Code::Module(module)) = self.code.take() {
-            // SAFETY: whoever runs the code holds this.
-            #[allow(unsafe_code)]
-            unsafe {
-                module.free_memory();
-            }
-        }
-    }
-}
-
-/// The alignment of buffers.
-const LINE: usize = 64;
-
-/// So many bytes of the stack are there in any thread.
-const MOST_OF_STACK: u32 = 1 << 20;
-
-fn isa() -> Result<Arc<dyn TargetIsa>, Refused> {
-    let mut flags = settings::builder();
-    let set = [
-        ("use_colocated_libcalls", "false"),
-        ("is_pic", "false"),
-        ("opt_level", "speed"),
-        ("enable_verifier", if cfg!(debug_assertions) { "true" } else { "false" }),
-        // A frame of many registers may be longer than the guard page behind the stack: each page of it is
-        // touched in order.
-        ("enable_probestack", "true"),
-        ("probestack_strategy", "inline"),
-        ("unwind_info", "false"),
-    ];
-    for (name, value) in set {
-        flags.set(name, value).map_err(|error| Refused(format!("Cranelift: {error}")))?;
-    }
-    let builder = cranelift_native::builder().map_err(|error| Refused(error.to_string()))?;
-    builder.finish(settings::Flags::new(flags)).map_err(|error| Refused(format!("Cranelift: {error}")))
-}
-
-/// Compiles a loop form.
-pub(crate) fn compile(form: &LoopForm) -> Result<Compiled, Refused> {
-    let unproven =
-        loops::verify(form).map_err(|error| Refused(format!("the loop form is wrong: {error}")))?;
-    let refused = |error: &dyn core::fmt::Display| Refused(format!("Cranelift: {error}"));
-    let isa = isa()?;
-    let mut jit = JITBuilder::with_isa(isa, cranelift_module::default_libcall_names());
-    for function in runtime::FUNCTIONS {
-        jit.symbol(function.name, function.address());
-    }
-    let mut module = JITModule::new(jit);
-    let pointer = module.target_config().pointer_type();
-    let mut signature = module.make_signature();
-    // The context, the table of buffers, the scalars that are given, those that are taken.
-    signature.params.extend([AbiParam::new(pointer); 4]);
-    signature.returns.push(AbiParam::new(types::I64));
-    let entry =
-        module.declare_function("entry", Linkage::Local, &signature).map_err(|error| refused(&error))?;
-    let mut imports = Vec::new();
-    for function in runtime::FUNCTIONS {
-        let mut signature = module.make_signature();
-        for kind in function.params {
-            signature.params.push(AbiParam::new(kind.ty(pointer)));
-        }
-        signature.returns.extend(function.result.map(|kind| AbiParam::new(kind.ty(pointer))));
-        let id = module
-            .declare_function(function.name, Linkage::Import, &signature)
-            .map_err(|error| refused(&error))?;
-        imports.push(id);
-    }
-    let (offsets, workspace) = layout(form);
-    let mut context = module.make_context();
-    context.func.signature = signature;
-    let mut frontend = FunctionBuilderContext::new();
-    let sites = {
-        let builder = FunctionBuilder::new(&mut context.func, &mut frontend);
-        let mut gen_ = Gen::new((form, &unproven), builder, &mut module, &imports, pointer, &offsets);
-        gen_.function();
-        let Gen { builder, sites, .. } = gen_;
-        builder.finalize(module.target_config());
-        sites
-    };
-    module.define_function(entry, &mut context).map_err(|error| refused(&format!("{error:?}")))?;
-    let layout = context.compiled_code().and_then(|code| code.buffer.frame_layout());
-    let frame = layout.map_or(0, |layout| layout.frame_to_fp_offset);
-    if frame > MOST_OF_STACK {
-        return Err(Refused(format!("it takes {frame} bytes of the stack")));
-    }
-    module.clear_context(&mut context);
-    module.finalize_definitions().map_err(|error| refused(&error))?;
-    let address = module.get_finalized_function(entry);
-    let code = Some(Code::Module(Box::new(module)));
-    Ok(Compiled { code, entry: address, sites, workspace, watches: false })
-}
-
-/// Where each buffer of the workspace begins, and how long that is.
-fn layout(form: &LoopForm) -> (Vec<Option<usize>>, usize) {
-    let mut at = 0;
-    let mut offsets = Vec::with_capacity(form.buffers.len());
-    for buffer in &form.buffers {
-        offsets.push((buffer.role == Role::Workspace).then_some(at));
-        if buffer.role == Role::Workspace {
-            let bytes = usize::try_from(buffer.length).unwrap_or(usize::MAX / 16) * buffer.kind.bytes();
-            at += bytes.next_multiple_of(LINE);
-        }
-    }
-    (offsets, at)
-}
-
-/// What the machine code of a program is made with.
+/// What a function of a program is made with.
 pub(crate) struct Gen<'f> {
     pub(crate) form: &'f LoopForm,
     /// Accesses that are checked.
     pub(crate) unproven: &'f Unproven,
+    pub(crate) whole: &'f Whole<'f>,
+    part: Part<'f>,
     pub(crate) builder: FunctionBuilder<'f>,
-    functions: Vec<ir::FuncRef>,
+    /// What the runtime has, and the functions of pieces or loops.
+    imports: Vec<FuncRef>,
+    callees: Vec<FuncRef>,
     pub(crate) pointer: Type,
     /// Of the registers that are in use.
     registers: Vec<Option<Variable>>,
     /// Variables that were those of other registers, by kind.
     free: [Vec<Variable>; 3],
-    lasts: Lasts,
     /// Of buffers whose memory is exchanged, and of inputs.
     pointers: Vec<Option<Variable>>,
-    offsets: &'f [Option<usize>],
     pub(crate) context: Value,
     table: Value,
     pub(crate) workspace: Value,
@@ -185,80 +58,90 @@ pub(crate) struct Gen<'f> {
     pub(crate) shows_all: Value,
     /// Bits that are zero as long as nothing went wrong.
     pub(crate) bad: Variable,
-    steps: Variable,
+    /// The steps that are left; in the context if the pieces count, too.
+    steps: Option<Variable>,
     stop: Block,
-    sites: Vec<Site>,
+    /// Sums of a base and terms that were computed in the block where this function is now.
+    addresses: Addresses,
+    /// Calls of kernels.
+    pub(crate) calls: &'f mut Vec<Call>,
+    /// How many of the last of them are still to be made.
+    pub(crate) waiting: usize,
     /// By how many words they have.
-    slots: BTreeMap<usize, StackSlot>,
+    pub(crate) slots: BTreeMap<usize, StackSlot>,
 }
 
 impl<'f> Gen<'f> {
-    fn new(
-        (form, unproven): (&'f LoopForm, &'f Unproven),
+    pub(crate) fn new(
+        whole: &'f Whole<'f>,
+        part: Part<'f>,
         mut builder: FunctionBuilder<'f>,
-        module: &mut JITModule,
-        imports: &[FuncId],
+        [imports, callees]: [Vec<FuncRef>; 2],
         pointer: Type,
-        offsets: &'f [Option<usize>],
+        calls: &'f mut Vec<Call>,
     ) -> Gen<'f> {
-        let functions = imports.iter().map(|&id| module.declare_func_in_func(id, builder.func)).collect();
         let entry = builder.create_block();
         builder.append_block_params_for_function_params(entry);
         builder.switch_to_block(entry);
+        builder.seal_block(entry);
         let params: Vec<Value> = builder.block_params(entry).to_vec();
         let stop = builder.create_block();
-        let (bad, steps) = (builder.declare_var(types::I64), builder.declare_var(types::I64));
+        let bad = builder.declare_var(types::I64);
+        let form = whole.form;
         let mut gen_ = Gen {
             form,
-            unproven,
-            functions,
+            unproven: whole.unproven,
+            whole,
+            part,
+            imports,
+            callees,
             pointer,
             registers: vec![None; form.registers.len()],
             free: Default::default(),
-            lasts: Lasts::of(form),
             pointers: vec![None; form.buffers.len()],
-            offsets,
             context: params[0],
-            table: params[1],
+            table: params[0],
             workspace: params[0],
-            taken: params[3],
+            taken: params[0],
             shows_all: params[0],
             bad,
-            steps,
+            steps: None,
             stop,
-            sites: Vec::new(),
+            addresses: Addresses::default(),
+            calls,
+            waiting: 0,
             slots: BTreeMap::new(),
             builder,
         };
-        gen_.begin(params[2]);
+        let zero = gen_.int(0);
+        gen_.builder.def_var(bad, zero);
+        match part {
+            Part::First | Part::Piece(_) => gen_.begin(&params),
+            Part::Loop(_, outlined) => gen_.begin_loop(outlined, &params),
+        }
         gen_
     }
 
-    fn begin(&mut self, given: Value) {
-        let zero = self.int(0);
-        self.builder.def_var(self.bad, zero);
-        let steps = self.builder.ins().load(types::I64, trusted(), self.context, runtime::STEPS);
-        self.builder.def_var(self.steps, steps);
-        self.workspace = self.builder.ins().load(self.pointer, trusted(), self.context, runtime::WORKSPACE);
-        self.shows_all = self.builder.ins().load(types::I8, trusted(), self.context, runtime::SHOWS_ALL);
-        let mut exchanged = vec![false; self.form.buffers.len()];
-        find_exchanged(&self.form.body, &mut exchanged);
-        for (number, buffer) in self.form.buffers.iter().enumerate() {
-            let is_variable = match buffer.role {
-                Role::Input(_) => true,
-                Role::Workspace => exchanged[number],
-                Role::Growing => false,
-            };
-            if is_variable {
-                let variable = self.builder.declare_var(self.pointer);
-                let address = match self.offsets[number] {
-                    Some(offset) => self.builder.ins().iadd_imm_s(self.workspace, offset as i64),
-                    None => self.builder.ins().load(self.pointer, trusted(), self.table, 8 * number as i32),
-                };
-                self.builder.def_var(variable, address);
-                self.pointers[number] = Some(variable);
-            }
+    /// Whether this function is the first one, and calls pieces.
+    fn calls_pieces(&self) -> bool {
+        matches!(self.part, Part::First) && !self.whole.pieces.pieces.is_empty()
+    }
+
+    fn begin(&mut self, params: &[Value]) {
+        let given = params[2];
+        (self.table, self.taken) = (params[1], params[3]);
+        if !self.calls_pieces() {
+            let steps = self.builder.declare_var(types::I64);
+            let left = self.builder.ins().load(types::I64, trusted(), self.context, runtime::STEPS);
+            self.builder.def_var(steps, left);
+            self.steps = Some(steps);
         }
+        self.workspace = self.builder.ins().load(self.pointer, trusted(), self.context, runtime::WORKSPACE);
+        self.load_shows_all();
+        if let Part::Piece(piece) = self.part {
+            return piece.buffers.iter().for_each(|buf| self.point_at(buf.index()));
+        }
+        (0..self.form.buffers.len()).for_each(|number| self.point_at(number));
         for (number, port) in self.form.inputs.iter().enumerate() {
             if let Port::Scalar(Operand::Reg(reg)) = port {
                 let at = 8 * number as i32;
@@ -269,7 +152,79 @@ impl<'f> Gen<'f> {
         }
     }
 
-    fn function(&mut self) {
+    /// Asks whether the hook for decisions sees every comparison of this run.
+    pub(crate) fn load_shows_all(&mut self) {
+        self.shows_all = self.builder.ins().load(types::I8, trusted(), self.context, runtime::SHOWS_ALL);
+    }
+
+    /// Finds the address of a buffer, if it is known to this run only.
+    fn point_at(&mut self, number: usize) {
+        let is_exchanged = self.whole.exchanged[number];
+        let address = match (self.form.buffers[number].role, self.whole.offsets[number]) {
+            (Role::Input(_), _) => {
+                self.builder.ins().load(self.pointer, trusted(), self.table, 8 * number as i32)
+            }
+            (Role::Workspace, Some(offset)) if is_exchanged && matches!(self.part, Part::First) => {
+                self.builder.ins().iadd_imm_s(self.workspace, offset as i64)
+            }
+            (Role::Workspace, _) if is_exchanged => self.pointer_in_memory(number),
+            _ => return,
+        };
+        if is_exchanged && self.calls_pieces() {
+            return self.keep_pointer(number, address);
+        }
+        self.point(Buf(number as u32), address);
+    }
+
+    /// The address of a buffer is in a register.
+    pub(crate) fn point(&mut self, buf: Buf, address: Value) {
+        let variable = self.builder.declare_var(self.pointer);
+        self.builder.def_var(variable, address);
+        self.pointers[buf.index()] = Some(variable);
+    }
+
+    fn pointer_in_memory(&mut self, number: usize) -> Value {
+        let (base, offset) = self.in_workspace(self.whole.pointers + 8 * number);
+        self.builder.ins().load(self.pointer, trusted(), base, offset)
+    }
+
+    fn keep_pointer(&mut self, number: usize, address: Value) {
+        let (base, offset) = self.in_workspace(self.whole.pointers + 8 * number);
+        self.builder.ins().store(trusted(), address, base, offset);
+    }
+
+    fn set_pointer(&mut self, buf: Buf, address: Value) {
+        match self.pointers[buf.index()] {
+            Some(variable) => self.builder.def_var(variable, address),
+            None => self.keep_pointer(buf.index(), address),
+        }
+    }
+
+    /// A place in the workspace, as a base and an offset.
+    fn in_workspace(&mut self, at: usize) -> (Value, i32) {
+        match i32::try_from(at) {
+            Ok(offset) => (self.workspace, offset),
+            Err(_) => (self.builder.ins().iadd_imm_s(self.workspace, at as i64), 0),
+        }
+    }
+
+    /// Makes the function.
+    pub(crate) fn function(mut self) -> FunctionBuilder<'f> {
+        match self.part {
+            Part::First => self.first(),
+            Part::Piece(piece) => self.statements_of(piece),
+            Part::Loop(stmt, _) => self.whole_loop(stmt),
+        }
+        let bad = self.builder.use_var(self.bad);
+        self.builder.ins().return_(&[bad]);
+        self.builder.switch_to_block(self.stop);
+        let one = self.int(1);
+        self.builder.ins().return_(&[one]);
+        self.builder.seal_all_blocks();
+        self.builder
+    }
+
+    fn first(&mut self) {
         let form = self.form;
         self.block(&form.body);
         for (number, port) in form.outputs.iter().enumerate() {
@@ -280,15 +235,61 @@ impl<'f> Gen<'f> {
             };
             self.builder.ins().store(trusted(), value, self.taken, 8 * number as i32);
         }
-        let steps = self.builder.use_var(self.steps);
-        self.builder.ins().store(trusted(), steps, self.context, runtime::STEPS);
-        let bad = self.builder.use_var(self.bad);
-        self.builder.ins().return_(&[bad]);
-        let stop = self.stop;
-        self.builder.switch_to_block(stop);
-        let one = self.int(1);
-        self.builder.ins().return_(&[one]);
-        self.builder.seal_all_blocks();
+        self.leave_steps();
+    }
+
+    fn leave_steps(&mut self) {
+        if let Some(steps) = self.steps {
+            let steps = self.builder.use_var(steps);
+            self.builder.ins().store(trusted(), steps, self.context, runtime::STEPS);
+        }
+    }
+
+    fn statements_of(&mut self, piece: &Piece<'_>) {
+        for (stmt, around) in piece.stmts.iter().zip(&piece.around) {
+            // What waits uses no register.
+            if self.waits(stmt) {
+                continue;
+            }
+            self.call_kernels();
+            for &reg in &around.needs {
+                let value = self.kept(reg);
+                self.set(reg, value);
+            }
+            self.stmt(stmt);
+            for &reg in &around.leaves {
+                let value = self.get(reg);
+                self.keep(reg, value);
+            }
+            for buf in &around.exchanges {
+                let (address, _) = self.base(*buf);
+                self.keep_pointer(buf.index(), address);
+            }
+            self.release(stmt);
+        }
+        self.call_kernels();
+        self.leave_steps();
+    }
+
+    /// Puts what is in a register where other functions find it.
+    fn keep(&mut self, reg: Reg, value: Value) {
+        let home = self.whole.pieces.home(reg).expect("it is used by several functions");
+        let (base, offset) = self.in_workspace(self.whole.homes + 8 * home);
+        self.builder.ins().store(trusted(), value, base, offset);
+    }
+
+    /// The function of a loop.
+    pub(crate) fn callee(&self, number: usize) -> FuncRef {
+        self.callees[number]
+    }
+
+    /// Calls a piece; leaves if it did.
+    fn call_piece(&mut self, number: usize) {
+        let args = [self.context, self.table, self.table, self.taken];
+        let call = self.builder.ins().call(self.callees[number], &args);
+        let bad = self.builder.inst_results(call)[0];
+        let good = self.builder.ins().icmp_imm_s(IntCC::Equal, bad, 0);
+        self.unless(good);
     }
 
     pub(crate) fn int(&mut self, n: i64) -> Value {
@@ -304,7 +305,15 @@ impl<'f> Gen<'f> {
             .get_or_insert_with(|| free.pop().unwrap_or_else(|| builder.declare_var(ty(kind))))
     }
 
+    /// Whether a register is in memory all the time.
+    fn is_in_memory(&self, reg: Reg) -> bool {
+        self.calls_pieces() && self.whole.pieces.home(reg).is_some()
+    }
+
     pub(crate) fn get(&mut self, reg: Reg) -> Value {
+        if self.is_in_memory(reg) {
+            return self.kept(reg);
+        }
         let variable = self.variable(reg);
         self.builder.use_var(variable)
     }
@@ -314,8 +323,19 @@ impl<'f> Gen<'f> {
     }
 
     pub(crate) fn set(&mut self, reg: Reg, value: Value) {
+        self.addresses.forget(reg);
+        if self.is_in_memory(reg) {
+            return self.keep(reg, value);
+        }
         let variable = self.variable(reg);
         self.builder.def_var(variable, value);
+    }
+
+    fn kept(&mut self, reg: Reg) -> Value {
+        let home = self.whole.pieces.home(reg).expect("it is used by several functions");
+        let (base, offset) = self.in_workspace(self.whole.homes + 8 * home);
+        let of = self.register_type(reg);
+        self.builder.ins().load(of, trusted(), base, offset)
     }
 
     pub(crate) fn operand(&mut self, operand: Operand) -> Value {
@@ -350,12 +370,20 @@ impl<'f> Gen<'f> {
         }
     }
 
+    /// The address of a buffer that does not stay at a place of the workspace.
+    pub(crate) fn start_of(&mut self, buf: Buf) -> Value {
+        self.base(buf).0
+    }
+
     fn base(&mut self, buf: Buf) -> (Value, i64) {
         let number = buf.index();
         if let Some(variable) = self.pointers[number] {
             return (self.builder.use_var(variable), 0);
         }
-        match self.offsets[number] {
+        if self.whole.exchanged[number] {
+            return (self.pointer_in_memory(number), 0);
+        }
+        match self.whole.offsets[number] {
             Some(offset) => (self.workspace, offset as i64),
             None => {
                 let flags = MemFlagsData::trusted();
@@ -367,8 +395,23 @@ impl<'f> Gen<'f> {
     /// The address of the element `more` places after an index, as a base and an offset.
     pub(crate) fn address(&mut self, buf: Buf, index: &Index, more: i64) -> (Value, i32) {
         let bytes = self.form.buffers[buf.index()].kind.bytes() as i64;
-        let (mut base, offset) = self.base(buf);
-        for &(reg, factor) in &index.terms {
+        let (base, offset) = self.base(buf);
+        let base = if index.terms.is_empty() { base } else { self.sum(base, &index.terms, bytes) };
+        let offset = index.constant.wrapping_add(more).wrapping_mul(bytes).wrapping_add(offset);
+        match i32::try_from(offset) {
+            Ok(offset) => (base, offset),
+            Err(_) => (self.builder.ins().iadd_imm_s(base, offset), 0),
+        }
+    }
+
+    /// A base, and terms times the bytes of an element.
+    fn sum(&mut self, base: Value, terms: &[(Reg, i64)], bytes: i64) -> Value {
+        let block = self.builder.current_block();
+        if let Some(sum) = self.addresses.find(block, base, terms, bytes) {
+            return sum;
+        }
+        let mut sum = base;
+        for &(reg, factor) in terms {
             let mut term = self.get(reg);
             term = match factor.wrapping_mul(bytes) {
                 1 => term,
@@ -377,13 +420,10 @@ impl<'f> Gen<'f> {
                 }
                 n => self.builder.ins().imul_imm_s(term, n),
             };
-            base = self.builder.ins().iadd(base, term);
+            sum = self.builder.ins().iadd(sum, term);
         }
-        let offset = index.constant.wrapping_add(more).wrapping_mul(bytes).wrapping_add(offset);
-        match i32::try_from(offset) {
-            Ok(offset) => (base, offset),
-            Err(_) => (self.builder.ins().iadd_imm_s(base, offset), 0),
-        }
+        self.addresses.learn(Sum { base, terms: terms.to_vec(), bytes, value: sum });
+        sum
     }
 
     /// Leaves if an access that is not proven is outside of its buffer.
@@ -414,16 +454,23 @@ impl<'f> Gen<'f> {
     }
 
     pub(crate) fn call(&mut self, which: runtime::Which, args: &[Value]) -> Option<Value> {
-        let function = self.functions[which as usize];
+        let function = self.imports[which as usize];
         let call = self.builder.ins().call(function, args);
         self.builder.inst_results(call).first().copied()
+    }
+
+    /// Goes on in a block to which all jumps have been made.
+    pub(crate) fn enter(&mut self, block: Block) {
+        self.builder.switch_to_block(block);
+        self.builder.seal_block(block);
     }
 
     /// Leaves unless a truth value holds.
     pub(crate) fn unless(&mut self, holds: Value) {
         let next = self.builder.create_block();
         self.builder.ins().brif(holds, next, &[], self.stop, &[]);
-        self.builder.switch_to_block(next);
+        self.addresses.goes_on(self.builder.current_block(), next);
+        self.enter(next);
     }
 
     pub(crate) fn note_bits(&mut self, bits: Value) {
@@ -439,12 +486,30 @@ impl<'f> Gen<'f> {
     }
 
     pub(crate) fn block(&mut self, stmts: &[Stmt]) {
-        for stmt in stmts {
-            self.stmt(stmt);
-            for reg in self.lasts.behind(stmt) {
-                let kind = self.form.registers[reg.index()];
-                self.free[kind as usize].extend(self.registers[reg.index()].take());
+        let mut at = 0;
+        while let Some(stmt) = stmts.get(at) {
+            let piece = if self.calls_pieces() { self.whole.pieces.beginning(stmt) } else { None };
+            if let Some(number) = piece {
+                self.call_kernels();
+                self.call_piece(number);
+                at += self.whole.pieces.pieces[number].stmts.len();
+                continue;
             }
+            if !self.waits(stmt) {
+                self.call_kernels();
+                self.stmt(stmt);
+            }
+            self.release(stmt);
+            at += 1;
+        }
+        self.call_kernels();
+    }
+
+    /// Leaves the variables of registers that are needed no more to others.
+    fn release(&mut self, stmt: &Stmt) {
+        for reg in self.whole.lasts.behind(stmt) {
+            let kind = self.form.registers[reg.index()];
+            self.free[kind as usize].extend(self.registers[reg.index()].take());
         }
     }
 
@@ -548,42 +613,23 @@ impl<'f> Gen<'f> {
             }
             Stmt::While { condition, holds, body } => self.while_loop(condition, *holds, body),
             Stmt::If { holds, then, other } => self.branches(*holds, then, other),
-            Stmt::Each { axes, body } => self.each(axes, body),
-            Stmt::AllFinite { place } => {
-                let site = Site::AllFinite { count: place.elements() };
-                let pointer = self.pointer_to(place);
-                self.site(site, &[pointer], &[]);
-            }
-            Stmt::Function { rule, place } => {
-                let site = Site::function(*rule, place.elements());
-                let pointer = self.pointer_to(place);
-                self.site(site, &[pointer], &[]);
-            }
-            Stmt::Reduce { kind, from, to } => {
-                let lengths = from.shape[..].try_into().expect("the verifier: three axes");
-                let pointer = self.pointer_to(from);
-                self.site(Site::Reduce { kind: *kind, lengths }, &[pointer], core::slice::from_ref(to));
-            }
-            Stmt::Product { strong, a, b, to, adds } => {
-                let site = Site::Product { strong: *strong, a: a.into(), b: b.into(), adds: *adds };
-                let pointers = [a, b].map(|Matrix { buf, at, .. }| self.pointer_at(*buf, at));
-                self.site(site, &pointers, &[Taken::Array(to.clone())]);
-            }
-            Stmt::Dots { strong, a, x, to } => {
-                let site = Site::Dots { strong: *strong, a: a.into() };
-                let pointers = [self.pointer_at(a.buf, &a.at), self.pointer_to(x)];
-                self.site(site, &pointers, core::slice::from_ref(to));
-            }
-            Stmt::Kernel { op, single, given, taken } => self.kernel(op, *single, given, taken),
-            Stmt::Sweep { counter, rounds, room, state, advance, back } => {
-                self.sweep(*counter, *rounds, *room, state, [advance, back]);
+            Stmt::Each { axes, body } => match self.whole.outlined.get(&core::ptr::from_ref(stmt)) {
+                Some(outlined) => self.call_loop(outlined),
+                None => self.each(axes, body),
+            },
+            Stmt::AllFinite { .. }
+            | Stmt::Function { .. }
+            | Stmt::Reduce { .. }
+            | Stmt::Product { .. }
+            | Stmt::Dots { .. }
+            | Stmt::Kernel { .. } => self.call_kernel(stmt),
+            Stmt::Sweep { counter, rounds, room, state, advance, turn, back } => {
+                self.sweep(*counter, *rounds, *room, state, [advance, back], turn.as_deref());
             }
             Stmt::Swap { a, b } => {
-                let exchanged = |buf: &Buf| self.pointers[buf.index()].expect("it is exchanged");
-                let (a, b) = (exchanged(a), exchanged(b));
-                let (x, y) = (self.builder.use_var(a), self.builder.use_var(b));
-                self.builder.def_var(a, y);
-                self.builder.def_var(b, x);
+                let ((x, _), (y, _)) = (self.base(*a), self.base(*b));
+                self.set_pointer(*a, y);
+                self.set_pointer(*b, x);
             }
             Stmt::Reserve { buf, length } => {
                 let number = self.int(buf.index() as i64);
@@ -596,84 +642,32 @@ impl<'f> Gen<'f> {
                 let (grow, next) = (self.builder.create_block(), self.builder.create_block());
                 let fits = self.builder.ins().icmp(IntCC::SignedLessThanOrEqual, length, room);
                 self.builder.ins().brif(fits, next, &[], grow, &[]);
-                self.builder.switch_to_block(grow);
+                self.enter(grow);
                 self.builder.set_cold_block(grow);
                 let done =
                     self.call(runtime::Which::Reserve, &[context, number, length]).expect("whether it could");
                 let stop = self.stop;
                 self.builder.ins().brif(done, next, &[], stop, &[]);
-                self.builder.switch_to_block(next);
+                self.enter(next);
             }
         }
     }
 
     /// Counts steps; too many stop.
     pub(crate) fn count(&mut self, more: Value) {
-        let steps = self.builder.use_var(self.steps);
+        let steps = match self.steps {
+            Some(steps) => self.builder.use_var(steps),
+            None => self.builder.ins().load(types::I64, trusted(), self.context, runtime::STEPS),
+        };
         let left = self.builder.ins().isub(steps, more);
-        self.builder.def_var(self.steps, left);
-        let holds = self.builder.ins().icmp_imm_s(IntCC::SignedGreaterThanOrEqual, left, 0);
-        self.unless(holds);
-    }
-
-    fn kernel(&mut self, op: &palinode_ir::Op, single: bool, given: &[Given], taken: &[Taken]) {
-        let words: Vec<Value> = given
-            .iter()
-            .map(|given| match given {
-                Given::Scalar(operand) => self.operand(*operand),
-                Given::Array(place) => self.pointer_to(place),
-            })
-            .collect();
-        let kinds: Vec<Kind> = given
-            .iter()
-            .map(|given| match given {
-                Given::Scalar(operand) => self.kind(*operand),
-                Given::Array(place) => self.form.buffers[place.buf.index()].kind,
-            })
-            .collect();
-        let site = Interpreted::new(op, single, given, &kinds, taken, self.form.traps);
-        self.site(Site::Interpreted(Box::new(site)), &words, taken);
-    }
-
-    /// So many words of the stack, for what is passed on now: calls that follow have the same ones.
-    pub(crate) fn slot(&mut self, words: usize) -> StackSlot {
-        let words = words.next_power_of_two();
-        let builder = &mut self.builder;
-        *self.slots.entry(words).or_insert_with(|| {
-            let bytes = 8 * words as u32;
-            builder.create_sized_stack_slot(StackSlotData::new(StackSlotKind::ExplicitSlot, bytes, 3))
-        })
-    }
-
-    /// Calls what a site does, on words and addresses; leaves if it fails.
-    fn site(&mut self, site: Site, given: &[Value], taken: &[Taken]) {
-        // The words, followed by the scalars that are taken.
-        let words = given.len() + 2 * taken.len();
-        let slot = self.slot(words);
-        let scalar = |number: usize| 8 * (given.len() + taken.len() + number) as i32;
-        for (number, taken) in taken.iter().enumerate() {
-            let address = match taken {
-                Taken::Scalar(_) => self.builder.ins().stack_addr(self.pointer, slot, scalar(number)),
-                Taken::Array(place) => self.pointer_to(place),
-            };
-            self.builder.ins().stack_store(self.pointer, address, slot, 8 * (given.len() + number) as i32);
-        }
-        for (number, &value) in given.iter().enumerate() {
-            self.builder.ins().stack_store(self.pointer, value, slot, 8 * number as i32);
-        }
-        self.sites.push(site);
-        let number = self.int(self.sites.len() as i64 - 1);
-        let words = self.builder.ins().stack_addr(self.pointer, slot, 0);
-        let context = self.context;
-        let done = self.call(runtime::Which::Site, &[context, number, words]).expect("whether it could");
-        self.unless(done);
-        for (number, taken) in taken.iter().enumerate() {
-            if let Taken::Scalar(reg) = taken {
-                let of = ty(self.form.registers[reg.index()]);
-                let value = self.builder.ins().stack_load(self.pointer, of, slot, scalar(number));
-                self.set(*reg, value);
+        match self.steps {
+            Some(steps) => self.builder.def_var(steps, left),
+            None => {
+                self.builder.ins().store(trusted(), left, self.context, runtime::STEPS);
             }
         }
+        let holds = self.builder.ins().icmp_imm_s(IntCC::SignedGreaterThanOrEqual, left, 0);
+        self.unless(holds);
     }
 }
 
@@ -686,20 +680,10 @@ pub(crate) fn little() -> MemFlagsData {
     MemFlagsData::new().with_endianness(ir::Endianness::Little)
 }
 
-fn ty(kind: Kind) -> Type {
+pub(crate) fn ty(kind: Kind) -> Type {
     match kind {
         Kind::Real => types::F64,
         Kind::Int => types::I64,
         Kind::Bool => types::I8,
-    }
-}
-
-fn find_exchanged(stmts: &[Stmt], found: &mut [bool]) {
-    for stmt in stmts {
-        if let Stmt::Swap { a, b } = stmt {
-            found[a.index()] = true;
-            found[b.index()] = true;
-        }
-        stmt.blocks().into_iter().for_each(|block| find_exchanged(block, found));
     }
 }

@@ -31,7 +31,7 @@ impl Gen<'_> {
         self.builder.switch_to_block(head);
         // The body comes right after the head; the test is at its end.
         self.builder.ins().jump(inside, &[]);
-        self.builder.switch_to_block(inside);
+        self.enter(inside);
         self.block(body);
         let k = self.get(counter);
         let (next, goes_on) = if descending {
@@ -43,7 +43,8 @@ impl Gen<'_> {
         };
         self.set(counter, next);
         self.builder.ins().brif(goes_on, head, &[], after, &[]);
-        self.builder.switch_to_block(after);
+        self.builder.seal_block(head);
+        self.enter(after);
     }
 
     pub(crate) fn while_loop(&mut self, condition: &[Stmt], holds: Operand, body: &[Stmt]) {
@@ -54,12 +55,13 @@ impl Gen<'_> {
         self.block(condition);
         let holds = self.operand(holds);
         self.builder.ins().brif(holds, inside, &[], after, &[]);
-        self.builder.switch_to_block(inside);
+        self.enter(inside);
         let one = self.int(1);
         self.count(one);
         self.block(body);
         self.builder.ins().jump(head, &[]);
-        self.builder.switch_to_block(after);
+        self.builder.seal_block(head);
+        self.enter(after);
     }
 
     /// A reverse sweep: asks for what is next, and does that.
@@ -70,11 +72,13 @@ impl Gen<'_> {
         room: u64,
         state: &[Kept],
         [advance, back]: [&[Stmt]; 2],
+        turn: Option<&[Stmt]>,
     ) {
         let rounds = self.operand(rounds);
         let room = self.int(room as i64);
+        let turns = self.int(i64::from(turn.is_some()));
         let context = self.context;
-        self.call(Which::SweepBegin, &[context, rounds, room]);
+        self.call(Which::SweepBegin, &[context, rounds, room, turns]);
         let slot = self.slot(2);
         let head = self.builder.create_block();
         self.builder.ins().jump(head, &[]);
@@ -112,6 +116,14 @@ impl Gen<'_> {
         let goes_on = self.builder.ins().icmp(IntCC::SignedLessThan, k, second);
         self.builder.ins().brif(goes_on, round, &[], head, &[]);
         self.builder.switch_to_block(next);
+        if let Some(turn) = turn {
+            let next = is(self, runtime::TURN, code);
+            let one = self.int(1);
+            self.count(one);
+            self.block(turn);
+            self.builder.ins().jump(head, &[]);
+            self.builder.switch_to_block(next);
+        }
         for (which, keeps) in [(runtime::KEEP, true), (runtime::RESTORE, false)] {
             let next = is(self, which, code);
             state.iter().for_each(|kept| self.snapshot(*kept, first, keeps));
@@ -159,11 +171,11 @@ impl Gen<'_> {
             (self.builder.create_block(), self.builder.create_block(), self.builder.create_block());
         self.builder.ins().brif(holds, yes, &[], no, &[]);
         for (block, stmts) in [(yes, then), (no, other)] {
-            self.builder.switch_to_block(block);
+            self.enter(block);
             self.block(stmts);
             self.builder.ins().jump(after, &[]);
         }
-        self.builder.switch_to_block(after);
+        self.enter(after);
     }
 
     pub(crate) fn each(&mut self, axes: &[(Reg, i64, i64)], body: &[Stmt]) {
@@ -201,6 +213,7 @@ impl Gen<'_> {
         self.set(counter, next);
         let goes_on = self.builder.ins().icmp_imm_s(IntCC::SignedLessThan, next, to);
         self.builder.ins().brif(goes_on, inside, &[], after, &[]);
-        self.builder.switch_to_block(after);
+        self.builder.seal_block(inside);
+        self.enter(after);
     }
 }

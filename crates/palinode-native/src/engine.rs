@@ -4,21 +4,23 @@
 //! [`Code::on`](palinode_ir::interp::Code::on). A program is compiled once for inputs of the same shapes,
 //! with the same single integers. By default that is done when the work of its runs, this one included, is
 //! more than that of compiling it: a short program that is run once is interpreted, one that is run often is
-//! compiled soon.
+//! compiled soon. [`automatic`] weighs machine code by rustc in the same way: a library that is there costs
+//! next to nothing, and compiling one is for programs that run for seconds, in one run or in many.
 //!
 //! Invariant: who runs a program changes no bit of what it gives, and no error.
 
 use core::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Instant;
 
 use palinode_ir::interp::{Chosen, Code, Compiler, Datum, Engine, Limits, Machine, Stats};
 use palinode_ir::loops::{self, LoopForm};
 use palinode_ir::{Kind, Program};
 
-use crate::codegen::Refused;
 use crate::machine::{Native, adds_otherwise};
 use crate::rustc;
+use crate::worth::{self, Asked};
 
 /// When a program is compiled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,39 +38,73 @@ pub fn code(program: &Program) -> Code {
 
 /// Machine code by Cranelift.
 pub fn machine_code(when: When) -> Engine {
-    Engine::new(Compiles { when, by_rustc: false })
+    Engine::new(Compiles { when, rustc: When::Possible, folder: None })
 }
 
 /// Machine code by rustc wherever there is text of the loop form, and by Cranelift elsewhere, or where there
 /// is no rustc.
 pub fn by_rustc() -> Engine {
-    Engine::new(Compiles { when: When::Possible, by_rustc: rustc::is_there() })
+    by_rustc_in(rustc::folder())
 }
 
-#[derive(Clone, Copy, Debug)]
+/// The same with a folder for libraries.
+pub fn by_rustc_in(folder: Option<PathBuf>) -> Engine {
+    Engine::new(Compiles { when: When::Possible, rustc: When::Possible, folder })
+}
+
+/// Who does it in the shortest time, compiling included: the interpreter, machine code by Cranelift, or by
+/// rustc if it is installed and there is a folder for libraries.
+pub fn automatic() -> Engine {
+    automatic_in(rustc::folder())
+}
+
+/// The same with a folder for libraries.
+pub fn automatic_in(folder: Option<PathBuf>) -> Engine {
+    Engine::new(Compiles { when: When::Worthwhile, rustc: When::Worthwhile, folder })
+}
+
+#[derive(Clone, Debug)]
 struct Compiles {
     when: When,
-    by_rustc: bool,
+    /// When rustc does it.
+    rustc: When,
+    /// The folder for libraries; if there is none, rustc never does.
+    folder: Option<PathBuf>,
 }
 
 impl Compiler for Compiles {
     fn machine(&self, program: &Program) -> Arc<dyn Machine> {
-        Arc::new(OfProgram { program: program.clone(), how: *self, made: Mutex::default() })
+        Arc::new(OfProgram { program: program.clone(), how: self.clone(), made: Mutex::default() })
     }
 }
 
 impl Compiles {
-    /// Machine code of a form.
-    fn compile(self, form: &LoopForm) -> Result<Native, Refused> {
-        let by_rustc = if self.by_rustc { Native::by_rustc(form.clone()).ok() } else { None };
-        by_rustc.map_or_else(|| Native::new(form.clone()), Ok)
+    /// What to ask of rustc for so much work with a program of so many statements, and where libraries are.
+    fn asks(&self, work: u64, statements: u64) -> (Asked, Option<&Path>) {
+        let asked = match (&self.folder, self.rustc) {
+            (None, _) => Asked::Nothing,
+            (Some(_), When::Possible) => Asked::ToCompile,
+            (Some(_), When::Worthwhile) => worth::rustc(work, statements),
+        };
+        (asked, self.folder.as_deref())
+    }
+
+    /// Machine code of a form by rustc, if that is asked for and there is some.
+    fn by_rustc(form: &LoopForm, (asked, folder): (Asked, Option<&Path>)) -> Option<Native> {
+        let folder = folder?;
+        match asked {
+            Asked::Nothing => None,
+            Asked::ALibrary => Native::kept_by_rustc_in(form.clone(), folder),
+            Asked::ToCompile => Native::by_rustc_in(form.clone(), folder).ok(),
+        }
     }
 }
 
-/// Compiling a statement takes about as long as interpreting so many.
-const OF_STATEMENT: u64 = 100;
-/// And compiling anything at all as long as so many.
-const OF_PROGRAM: u64 = 10_000;
+/// Compiling a statement takes about as long as interpreting so many: 6 to 19 microseconds, lowering
+/// included, for gradients of the examples, against 2 to 5 nanoseconds in loops, 20 to 50 outside of them.
+const OF_STATEMENT: u64 = 2_500;
+/// And compiling anything at all as long as so many: 70 microseconds.
+const OF_PROGRAM: u64 = 20_000;
 
 /// For so many kinds of inputs a program is compiled at the same time.
 const KINDS: usize = 8;
@@ -121,16 +157,34 @@ struct ForInputs {
     known: Vec<Known>,
     traps: bool,
     state: Mutex<State>,
+    /// Machine code that shows comparisons one by one, where the other does not.
+    showing: OnceLock<Option<Arc<Native>>>,
 }
 
 #[derive(Debug)]
 enum State {
     /// The loop form, the work of a run, and of those that were interpreted.
-    Waiting { form: Box<LoopForm>, work: Work, done: u64 },
-    /// Machine code, and how many runs it has stopped without coming to an end again.
-    Compiled(Arc<Native>, u32),
+    Waiting {
+        form: Box<LoopForm>,
+        work: Work,
+        done: u64,
+    },
+    Compiled(Made),
     /// The interpreter, and why.
     Never(String),
+}
+
+/// Machine code.
+#[derive(Debug)]
+struct Made {
+    native: Arc<Native>,
+    /// How many runs it has stopped without coming to an end again.
+    vain: u32,
+    work: Work,
+    /// The work of all runs so far.
+    done: u64,
+    /// What rustc has been asked for.
+    asked: Asked,
 }
 
 /// About how much work a run is, in statements.
@@ -142,6 +196,9 @@ struct Work {
     compiling: u64,
     /// If that of a run depends on data: after how many steps it is as much as that of compiling.
     trial: Option<u64>,
+    /// Of a run with no rounds of loops that end by data, how many steps that is, and of every further step.
+    least: (u64, u64),
+    of_step: f64,
 }
 
 impl Work {
@@ -149,12 +206,18 @@ impl Work {
         let compiling = OF_PROGRAM.saturating_add(form.statements().saturating_mul(OF_STATEMENT));
         let [short, long] = [0, ROUNDS].map(|rounds| form.work(rounds));
         let each = long.saturating_sub(short) / ROUNDS;
-        let trial = (each > 0 && short < compiling).then(|| {
-            let [at_least, more] = [0, ROUNDS].map(|rounds| form.steps(rounds));
-            let of_round = (more.saturating_sub(at_least) / ROUNDS).max(1);
-            at_least.saturating_add(((compiling - short) / each).saturating_mul(of_round)).max(1)
-        });
-        Work { run: long, compiling, trial }
+        let [at_least, more] = [0, ROUNDS].map(|rounds| form.steps(rounds));
+        let of_round = (more.saturating_sub(at_least) / ROUNDS).max(1);
+        let trial = (each > 0 && short < compiling)
+            .then(|| at_least.saturating_add(((compiling - short) / each).saturating_mul(of_round)).max(1));
+        let of_step = each as f64 / of_round as f64;
+        Work { run: long, compiling, trial, least: (short, at_least), of_step }
+    }
+
+    /// Of a run that took so many steps.
+    fn of_run(&self, steps: u64) -> u64 {
+        let (work, at_least) = self.least;
+        work.saturating_add((steps.saturating_sub(at_least) as f64 * self.of_step) as u64)
     }
 }
 
@@ -174,7 +237,8 @@ impl OfProgram {
             return found;
         }
         let known = inputs.iter().map(|input| Known::of(input)).collect();
-        let new = Arc::new(ForInputs { known, traps, state: Mutex::new(self.begun(inputs, traps)) });
+        let state = Mutex::new(self.begun(inputs, traps));
+        let new = Arc::new(ForInputs { known, traps, state, showing: OnceLock::new() });
         let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
         // Another thread may have made it meanwhile.
         if let Some(found) = made.iter().find(|made| made.fits(inputs, traps)) {
@@ -203,8 +267,18 @@ impl OfProgram {
     /// The machine code, if it is there or is to be made now, and how long that took.
     fn native(&self, made: &ForInputs) -> Result<(Arc<Native>, f64), String> {
         let mut state = made.state.lock().unwrap_or_else(PoisonError::into_inner);
-        match &*state {
-            State::Compiled(native, vain) if *vain < VAIN => return Ok((Arc::clone(native), 0.0)),
+        match &mut *state {
+            State::Compiled(by_now) if by_now.vain < VAIN => {
+                let native = Arc::clone(&by_now.native);
+                let asks = self.how.asks(by_now.done.saturating_add(by_now.work.run), native.statements());
+                if asks.0 <= by_now.asked || native.is_by_rustc() {
+                    return Ok((native, 0.0));
+                }
+                by_now.asked = asks.0;
+                // Others go on with what there is.
+                drop(state);
+                return Ok(self.faster(made, native, asks));
+            }
             State::Compiled(..) => return Err(format!("machine code stopped {VAIN} times in a row")),
             State::Never(why) => return Err(why.clone()),
             State::Waiting { .. } => {}
@@ -214,16 +288,57 @@ impl OfProgram {
             return Err("compiling takes longer than running".into());
         }
         let started = Instant::now();
-        let compiled = self.how.compile(form);
+        let asks = self.how.asks(done.saturating_add(work.run), form.statements());
+        let compiled = match Compiles::by_rustc(form, asks) {
+            Some(native) => Ok(native),
+            None => Native::new((**form).clone()),
+        };
         let (next, result) = match compiled {
             Ok(native) => {
                 let native = Arc::new(native);
-                (State::Compiled(Arc::clone(&native), 0), Ok((native, started.elapsed().as_secs_f64())))
+                let (work, done, asked) = (*work, *done, asks.0);
+                let now = Made { native: Arc::clone(&native), vain: 0, work, done, asked };
+                let seconds = taken(&native, started);
+                (State::Compiled(now), Ok((native, seconds)))
             }
             Err(refused) => (State::Never(refused.0.clone()), Err(refused.0)),
         };
         *state = next;
         result
+    }
+
+    /// Machine code by rustc if it gives some, else what there is, and how long that took.
+    fn faster(
+        &self,
+        made: &ForInputs,
+        native: Arc<Native>,
+        asks: (Asked, Option<&Path>),
+    ) -> (Arc<Native>, f64) {
+        let started = Instant::now();
+        let Some(faster) = Compiles::by_rustc(native.form(), asks).map(Arc::new) else {
+            return (native, 0.0);
+        };
+        let mut state = made.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if let State::Compiled(by_now) = &mut *state {
+            by_now.native = Arc::clone(&faster);
+        }
+        // It shows comparisons one by one.
+        let _ = made.showing.set(Some(native));
+        let seconds = taken(&faster, started);
+        (faster, seconds)
+    }
+
+    /// The machine code for a run within these limits: that of rustc does not show comparisons one by one, if
+    /// that is asked for. Within a budget nothing is made.
+    fn that_shows(&self, made: &ForInputs, native: Arc<Native>, limits: &Limits) -> Arc<Native> {
+        if !native.is_by_rustc() || !native.hides_comparisons() {
+            return native;
+        }
+        let showing = match limits.budget.is_unlimited() {
+            true => made.showing.get_or_init(|| Native::new(native.form().clone()).ok().map(Arc::new)),
+            false => made.showing.get().unwrap_or(&None),
+        };
+        showing.clone().unwrap_or(native)
     }
 }
 
@@ -235,7 +350,7 @@ impl ForInputs {
     /// The machine code, if it is there and worth a run.
     fn compiled(&self) -> Option<Arc<Native>> {
         match &*self.state.lock().unwrap_or_else(PoisonError::into_inner) {
-            State::Compiled(native, vain) if *vain < VAIN => Some(Arc::clone(native)),
+            State::Compiled(made) if made.vain < VAIN => Some(Arc::clone(&made.native)),
             State::Compiled(..) | State::Waiting { .. } | State::Never(_) => None,
         }
     }
@@ -274,12 +389,22 @@ impl ForInputs {
         }
     }
 
-    /// Machine code has run.
-    fn ran(&self, came_to_its_end: bool) {
-        if let State::Compiled(_, vain) = &mut *self.state.lock().unwrap_or_else(PoisonError::into_inner) {
-            *vain = if came_to_its_end { 0 } else { *vain + 1 };
+    /// Machine code has run, for so many steps, or was stopped.
+    fn ran(&self, steps: Option<u64>) {
+        if let State::Compiled(made) = &mut *self.state.lock().unwrap_or_else(PoisonError::into_inner) {
+            made.vain = if steps.is_some() { 0 } else { made.vain + 1 };
+            if let Some(steps) = steps {
+                // The next run is taken to be like this one.
+                made.work.run = made.work.of_run(steps);
+                made.done = made.done.saturating_add(made.work.run);
+            }
         }
     }
+}
+
+/// How long it took to make machine code, in seconds; 0 if it was there.
+fn taken(native: &Native, started: Instant) -> f64 {
+    if native.was_there() { 0.0 } else { started.elapsed().as_secs_f64() }
 }
 
 /// Whether a program has loops, or calls.
@@ -294,13 +419,14 @@ impl Machine for OfProgram {
         }
         let made = self.for_inputs(inputs, limits.trap_nonfinite);
         match self.native(&made) {
-            Ok((native, seconds)) => match native.refuses(limits) {
-                Some(why) => Chosen::InterpreterBecause(why),
-                None => {
-                    let (bytes, grows) = (native.bytes(), native.grows());
-                    Chosen::Machine { name: native.name(), seconds, bytes, grows }
+            Ok((native, seconds)) => {
+                let native = self.that_shows(&made, native, limits);
+                let (bytes, grows) = (native.bytes(), native.grows());
+                match native.refuses(limits) {
+                    Some(why) => Chosen::InterpreterBecause(why),
+                    None => Chosen::Machine { name: native.name(), seconds, bytes, grows },
                 }
-            },
+            }
             Err(why) => Chosen::InterpreterBecause(why),
         }
     }
@@ -337,12 +463,13 @@ impl Machine for OfProgram {
             made.interpreted();
             return None;
         };
+        let native = self.that_shows(&made, native, limits);
         // What is left to the interpreter from the start was not stopped in vain.
         if native.refuses(limits).is_some() {
             return None;
         }
         let ran = native.run(inputs, limits).ok();
-        made.ran(ran.is_some());
+        made.ran(ran.as_ref().map(|(_, stats)| stats.steps));
         ran
     }
 }

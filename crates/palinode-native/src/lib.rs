@@ -1,17 +1,21 @@
 //! Machine code for programs.
 //!
 //! Input: a [`LoopForm`](palinode_ir::loops::LoopForm). Output: [`Native`], which runs it on `f64`.
-//! Where the form stops (an index outside, an infinity, a suspicious comparison), the run gives
-//! [`Stopped`], and the interpreter runs the program again: it says what happened and where.
+//! Where the form stops (an index outside, an infinity), the run gives [`Stopped`], and the interpreter runs
+//! the program again: it says what happened and where.
 //!
 //! | file | does |
 //! |---|---|
 //! | `engine` | decides who runs a program, and keeps what was compiled |
-//! | `codegen` | loop form -> machine code, by Cranelift |
-//! | `arithmetic`, `control` | its parts for numbers, and for loops and branches |
-//! | `vector` | loops over elements, two at a time |
+//! | `compile` | loop form -> machine code, by Cranelift |
+//! | `codegen` | statements -> Cranelift's instructions |
+//! | `arithmetic`, `control`, `kernels`, `addresses` | its parts for numbers, for loops and branches, for calls, and for places |
+//! | `outline` | loops over elements as functions of their own |
+//! | `whole` | what a program's functions have in common |
+//! | `vector` | loops over elements, in pairs |
 //! | `rustc` | loop form -> Rust -> a library that is kept and loaded |
 //! | `runtime` | what machine code calls: functions, kernels, memory that grows |
+//! | `worth` | whether rustc is worth its price |
 //! | `machine` | the workspace, and the call of the machine code |
 //!
 //! Invariants: the results have the bits that the interpreter computes. Machine code reads and writes only
@@ -19,15 +23,22 @@
 //!
 //! Absent: source text, files, the terminal.
 
+mod addresses;
 mod arithmetic;
 mod codegen;
+mod compile;
 mod control;
 mod engine;
+mod kernels;
 mod machine;
+mod outline;
 mod runtime;
 mod rustc;
 mod vector;
+mod whole;
+#[doc(hidden)]
+pub mod worth;
 
-pub use codegen::Refused;
-pub use engine::{When, by_rustc, code, machine_code};
+pub use compile::Refused;
+pub use engine::{When, automatic, automatic_in, by_rustc, by_rustc_in, code, machine_code};
 pub use machine::{Native, Stopped};

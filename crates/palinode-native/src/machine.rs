@@ -6,12 +6,14 @@ use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
 use aligned_vec::{AVec, ConstAlign};
+use palinode_core::points::Suspicion;
 use palinode_core::{Accumulator, decision};
 use palinode_ir::interp::{Datum, Limits, Stats};
 use palinode_ir::loops::{Kind, LoopForm, Operand, Port, Role, Stmt, Sweep};
 
-use crate::codegen::{self, Compiled, Refused};
+use crate::compile::{self, Compiled, Refused};
 use crate::runtime::{Context, Grown, datum};
+use crate::rustc;
 
 /// Something happened that only the interpreter can explain: it must run the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,6 +25,7 @@ pub struct Native {
     compiled: Compiled,
     facts: Facts,
     bytes: usize,
+    statements: u64,
     /// Workspaces of runs that have ended.
     idle: Mutex<Vec<Workspace>>,
 }
@@ -146,25 +149,59 @@ impl Native {
     /// # Errors
     /// What Cranelift cannot do.
     pub fn new(form: LoopForm) -> Result<Native, Refused> {
-        let compiled = codegen::compile(&form)?;
+        Native::in_pieces(form, compile::MOST)
+    }
+
+    /// The same with functions of at most so many statements: so that short programs can tell what becomes of
+    /// long ones.
+    ///
+    /// # Errors
+    /// As [`new`](Native::new).
+    pub fn in_pieces(form: LoopForm, most: u64) -> Result<Native, Refused> {
+        let compiled = compile::compile(&form, most)?;
         Ok(Native::of(form, compiled))
     }
 
-    /// Compiles a loop form by rustc, or finds it compiled.
+    /// Compiles a loop form by rustc, or finds it compiled in a folder.
     ///
     /// # Errors
-    /// If there is no rustc, or no text of the form, or no folder for libraries.
-    pub fn by_rustc(form: LoopForm) -> Result<Native, Refused> {
-        Native::by_rustc_in(form, &crate::rustc::folder()?)
-    }
-
-    /// The same with a folder for libraries.
-    ///
-    /// # Errors
-    /// As [`by_rustc`](Native::by_rustc).
+    /// If there is no rustc, or no text of the form, or the folder is not for this user alone to write to.
     pub fn by_rustc_in(form: LoopForm, folder: &Path) -> Result<Native, Refused> {
-        let compiled = crate::rustc::compile(&form, folder)?;
+        let compiled = rustc::compile(&form, folder)?;
         Ok(Native::of(form, compiled))
+    }
+
+    /// The same if it is there.
+    pub(crate) fn kept_by_rustc_in(form: LoopForm, folder: &Path) -> Option<Native> {
+        let compiled = rustc::kept(&form, folder)?;
+        Some(Native::of(form, compiled))
+    }
+
+    pub(crate) fn form(&self) -> &LoopForm {
+        &self.form
+    }
+
+    /// How many statements it has.
+    pub(crate) fn statements(&self) -> u64 {
+        self.statements
+    }
+
+    /// Whether an earlier process has made it.
+    pub(crate) fn was_there(&self) -> bool {
+        self.compiled.was_there
+    }
+
+    /// Whether rustc has made it.
+    pub fn is_by_rustc(&self) -> bool {
+        self.compiled.suspects
+    }
+
+    /// Whether comparisons are to be shown one by one to whoever looks for decisions, and it does not.
+    pub(crate) fn hides_comparisons(&self) -> bool {
+        match self.compiled.suspects {
+            true => decision::are_shown_one_by_one(),
+            false => self.facts.compares_elements && decision::is_logged(),
+        }
     }
 
     fn of(form: LoopForm, compiled: Compiled) -> Native {
@@ -172,12 +209,13 @@ impl Native {
         let bytes = bytes(&form, compiled.workspace);
         // Made here, so that no run has to.
         let idle = Mutex::new(Vec::with_capacity(1));
-        Native { form, compiled, facts, bytes, idle }
+        let statements = form.statements();
+        Native { form, compiled, facts, bytes, statements, idle }
     }
 
     /// What it is called, as in `by machine code`.
     pub fn name(&self) -> &'static str {
-        if self.compiled.watches { "machine code of rustc" } else { "machine code" }
+        if self.is_by_rustc() { "machine code of rustc" } else { "machine code" }
     }
 
     /// The bytes of a run, results included, without what grows: the smallest budget.
@@ -198,8 +236,8 @@ impl Native {
         if limits.trap_nonfinite && !self.form.traps {
             return Some("this machine code does not look for infinities".into());
         }
-        if decision::is_logged() && (self.facts.compares_elements || self.compiled.watches) {
-            return Some("it shows the comparisons of elements in their order".into());
+        if self.hides_comparisons() {
+            return Some("it shows comparisons in their order".into());
         }
         if limits.budget.is_unlimited() {
             return None;
@@ -247,10 +285,11 @@ impl Native {
         let mut context = Context {
             workspace: workspace.memory.as_mut_ptr().cast(),
             steps,
+            suspicions: 0,
             shows_all,
             capacities: workspace.capacities.as_mut_ptr(),
             table: workspace.table.as_mut_ptr(),
-            sites: self.compiled.sites.as_ptr(),
+            calls: self.compiled.calls.as_ptr(),
             growing: &raw mut workspace.growing,
             left,
             grown: Grown { now: held, most: held },
@@ -277,6 +316,11 @@ impl Native {
             self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(workspace);
         }
         let outputs = outputs.ok_or(Stopped)?;
+        match context.suspicions {
+            0 => {}
+            1 => decision::compared_many(Suspicion::Small),
+            _ => decision::compared_many(Suspicion::Exact),
+        }
         let results = outputs.iter().map(|output| output.elements() * bytes_of(output)).sum::<usize>();
         let stats = Stats {
             steps: steps as u64,

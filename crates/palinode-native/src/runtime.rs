@@ -24,12 +24,14 @@ pub(crate) struct Context {
     pub(crate) workspace: *mut u8,
     /// How many steps are left.
     pub(crate) steps: i64,
+    /// How suspicious comparisons were, where the code notes it.
+    pub(crate) suspicions: u64,
     /// Whether the hook for decisions is to see every comparison.
     pub(crate) shows_all: bool,
     /// How many elements each growing buffer can hold.
     pub(crate) capacities: *mut i64,
     pub(crate) table: *mut *mut u8,
-    pub(crate) sites: *const Site,
+    pub(crate) calls: *const Call,
     pub(crate) growing: *mut Vec<Vec<u64>>,
     /// How many bytes growing buffers may still take, and the most that they took, moves included.
     pub(crate) left: usize,
@@ -49,8 +51,8 @@ pub(crate) struct Grown {
 
 pub(crate) const WORKSPACE: i32 = 0;
 pub(crate) const STEPS: i32 = 8;
-pub(crate) const SHOWS_ALL: i32 = 16;
-pub(crate) const CAPACITIES: i32 = 24;
+pub(crate) const SHOWS_ALL: i32 = 24;
+pub(crate) const CAPACITIES: i32 = 32;
 const _: () = {
     assert!(core::mem::offset_of!(Context, workspace) == WORKSPACE as usize);
     assert!(core::mem::offset_of!(Context, steps) == STEPS as usize);
@@ -108,9 +110,10 @@ functions! {
     Map "palinode_map" (Short Short Real Real Real) -> Real;
     FromInt "palinode_from_int" (Int) -> Real;
     Compared "palinode_compared" (Real Real Short) -> Int;
-    Site "palinode_site" (Pointer Int Pointer) -> Int;
+    Kernel "palinode_kernel" (Pointer Int Pointer) -> Int;
+    Kernels "palinode_kernels" (Pointer Int Int) -> Int;
     Reserve "palinode_reserve" (Pointer Int Int) -> Int;
-    SweepBegin "palinode_sweep_begin" (Pointer Int Int);
+    SweepBegin "palinode_sweep_begin" (Pointer Int Int Int);
     SweepNext "palinode_sweep_next" (Pointer Pointer) -> Int;
     Copy "palinode_copy" (Pointer Pointer Int);
 }
@@ -121,7 +124,8 @@ impl Function {
             Which::Map => map as *const u8,
             Which::FromInt => from_int as *const u8,
             Which::Compared => compared as *const u8,
-            Which::Site => site as *const u8,
+            Which::Kernel => kernel as *const u8,
+            Which::Kernels => kernels as *const u8,
             Which::Reserve => reserve as *const u8,
             Which::SweepBegin => sweep_begin as *const u8,
             Which::SweepNext => sweep_next as *const u8,
@@ -149,6 +153,24 @@ extern "C" fn from_int(n: i64) -> f64 {
 extern "C" fn compared(a: f64, b: f64, is_equality: i32) -> i64 {
     let shown = std::panic::catch_unwind(|| decision::compared_plainly(Some(a), Some(b), is_equality != 0));
     i64::from(shown.is_ok())
+}
+
+/// A place of a program where machine code calls a kernel.
+pub(crate) struct Call {
+    pub(crate) site: Site,
+    /// Where what it is passed lies, if that is known.
+    pub(crate) places: Box<[At]>,
+}
+
+/// So many places may be known of a call.
+pub(crate) const MOST_KNOWN: usize = 8;
+
+/// A place of which the distance from the beginning is known, in bytes.
+#[derive(Clone, Copy)]
+pub(crate) enum At {
+    Workspace(usize),
+    /// In the input whose buffer has this number.
+    Input(usize, usize),
 }
 
 /// What machine code has done by a kernel, at one place of the program.
@@ -395,11 +417,33 @@ unsafe fn copy<T: Copy>(from: &[T], to: *mut T, count: usize) {
     }
 }
 
-extern "C" fn site(context: *mut Context, site: i64, words: *mut u64) -> i64 {
-    // SAFETY: machine code passes its context on, the number of a site, and as many words as that has.
+extern "C" fn kernel(context: *mut Context, call: i64, words: *mut u64) -> i64 {
+    // SAFETY: machine code passes its context on, the number of a call, and as many words as that has.
     #[allow(unsafe_code)]
-    let done = unsafe { (*(*context).sites.add(site as usize)).run(words) };
+    let done = unsafe { (*(*context).calls.add(call as usize)).site.run(words) };
     i64::from(done)
+}
+
+/// So many calls of which all places are known, until one fails.
+extern "C" fn kernels(context: *mut Context, first: i64, count: i64) -> i64 {
+    let all = (first..first + count).all(|call| {
+        let mut words = [0; MOST_KNOWN];
+        // SAFETY: machine code passes its context on, and the numbers of calls whose places are in the
+        // workspace and in inputs; the verifier has found that they are long enough.
+        #[allow(unsafe_code)]
+        unsafe {
+            let context = &*context;
+            let call = &*context.calls.add(call as usize);
+            for (word, place) in words.iter_mut().zip(&call.places) {
+                *word = match *place {
+                    At::Workspace(offset) => context.workspace.add(offset) as u64,
+                    At::Input(buf, offset) => (*context.table.add(buf)).add(offset) as u64,
+                };
+            }
+            call.site.run(words.as_mut_ptr())
+        }
+    });
+    i64::from(all)
 }
 
 extern "C" fn reserve(context: *mut Context, buf: i64, length: i64) -> i64 {
@@ -427,14 +471,14 @@ extern "C" fn reserve(context: *mut Context, buf: i64, length: i64) -> i64 {
     1
 }
 
-extern "C" fn sweep_begin(context: *mut Context, rounds: i64, room: i64) {
+extern "C" fn sweep_begin(context: *mut Context, rounds: i64, room: i64, turns: i64) {
     // SAFETY: machine code passes its context on; nobody else has its memory while it runs.
     #[allow(unsafe_code)]
     let (sweeps, ended) = unsafe { (&mut *(*context).sweeps, &mut *(*context).ended) };
-    let has_state = rounds > 0 && room > 0;
+    let (has_state, turns) = (room > 0, turns != 0);
     sweeps.push(match has_state.then(|| ended.pop()).flatten() {
-        Some(sweep) => sweep.again(rounds, room as u64),
-        None => Sweep::new(rounds, room as u64),
+        Some(sweep) => sweep.again(rounds, room as u64, turns),
+        None => Sweep::new(rounds, room as u64, turns),
     });
 }
 
@@ -449,6 +493,7 @@ extern "C" fn sweep_next(context: *mut Context, about: *mut [i64; 2]) -> i64 {
         Some(SweepStep::Keep(number)) => (KEEP, number, 0),
         Some(SweepStep::Restore(number)) => (RESTORE, number, 0),
         Some(SweepStep::Back(round)) => (BACK, round, 0),
+        Some(SweepStep::Turn) => (TURN, 0, 0),
         None => {
             ended.extend(sweeps.pop().filter(Sweep::has_memory));
             return 0;
@@ -467,6 +512,7 @@ pub(crate) const ADVANCE: i64 = 1;
 pub(crate) const KEEP: i64 = 2;
 pub(crate) const RESTORE: i64 = 3;
 pub(crate) const BACK: i64 = 4;
+pub(crate) const TURN: i64 = 5;
 
 extern "C" fn copy_bytes(to: *mut u8, from: *const u8, bytes: i64) {
     // SAFETY: machine code copies a state to or from a snapshot of it: other memory, and so many bytes long,

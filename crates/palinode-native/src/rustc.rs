@@ -6,7 +6,8 @@
 //! changed is compiled anew. Files appear under their names when they are whole, so processes may compile the
 //! same thing at the same time.
 //!
-//! The folder is `PALINODE_CACHE`, or `palinode` in the user's folder for such files.
+//! The folder is `PALINODE_CACHE`, or `palinode` in the user's folder for such files. It is used only if it
+//! is the user's own, and nobody else may write to it: code is loaded from it.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -15,11 +16,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::{env, fs, io, process};
 
 use libloading::Library;
-use palinode_ir::Span;
 use palinode_ir::loops::{LoopForm, emit};
 use xxhash_rust::xxh3::xxh3_128;
 
-use crate::codegen::{Code, Compiled, Refused};
+use crate::compile::{Code, Compiled, Refused};
 
 /// What rustc is asked for. Nothing is fused: rustc does not do that by itself.
 const FLAGS: &[&str] = &[
@@ -48,7 +48,7 @@ fn compiler() -> Result<&'static Compiler, Refused> {
     let found = FOUND.get_or_init(|| {
         let program = PathBuf::from(env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()));
         let ask = |args: &[&str]| {
-            let output = Command::new(&program).args(args).output();
+            let output = command(&program).args(args).output();
             let output = output.map_err(|error| format!("{} does not start: {error}", program.display()))?;
             if !output.status.success() {
                 return Err(format!("{} does not work", program.display()));
@@ -61,16 +61,18 @@ fn compiler() -> Result<&'static Compiler, Refused> {
     found.as_ref().map_err(|why| Refused(why.clone()))
 }
 
-/// Whether there is a compiler.
-pub(crate) fn is_there() -> bool {
-    compiler().is_ok()
+/// The compiler, which is not to be downloaded by the way.
+fn command(program: &Path) -> Command {
+    let mut command = Command::new(program);
+    command.env("RUSTUP_AUTO_INSTALL", "0");
+    command
 }
 
-/// The folder of libraries.
-pub(crate) fn folder() -> Result<PathBuf, Refused> {
+/// The folder of libraries, if there is a place for one.
+pub(crate) fn folder() -> Option<PathBuf> {
     let set = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     if let Some(folder) = set("PALINODE_CACHE") {
-        return Ok(folder);
+        return Some(folder);
     }
     let users = if cfg!(target_os = "windows") {
         set("LOCALAPPDATA")
@@ -79,38 +81,78 @@ pub(crate) fn folder() -> Result<PathBuf, Refused> {
     } else {
         set("XDG_CACHE_HOME").or_else(|| set("HOME").map(|home| home.join(".cache")))
     };
-    users
-        .map(|folder| folder.join("palinode"))
-        .ok_or(Refused("there is no folder for compiled programs".into()))
+    users.map(|folder| folder.join("palinode"))
 }
 
 /// Compiles a loop form, or finds it compiled in a folder.
 pub(crate) fn compile(form: &LoopForm, folder: &Path) -> Result<Compiled, Refused> {
-    emit::supported(form).map_err(|refusal| Refused(format!("{} has no text in Rust", refusal.what)))?;
-    let compiler = compiler()?;
-    let names = |what: &str, count: usize| (0..count).map(|at| format!("{what}{at}").into()).collect();
-    let task = emit::Task {
-        name: "run",
-        about: "A program.".into(),
-        form,
-        inputs: names("given", form.inputs.len()),
-        outputs: names("taken", form.outputs.len()),
-    };
-    let nowhere = |_: Span| None;
-    let options = emit::Options { counts: true, watches: true, line_of: &nowhere };
-    let (text, entries) = emit::rust_library(&task, &options);
-    let about = [&compiler.about, &FLAGS.join(" "), &text].map(|part| part.as_str()).join("\n");
-    let key = format!("{:032x}", xxh3_128(about.as_bytes()));
+    let source = Source::of(form)?;
     let io = |error: io::Error| Refused(format!("{}: {error}", folder.display()));
-    let path = match find(folder, &key) {
-        Some(path) => path,
-        None => {
-            create(folder).map_err(io)?;
-            let work = Work::new(folder).map_err(io)?;
-            build(compiler, &work, &text, folder, &key)?
-        }
-    };
-    load(&path, entries)
+    create(folder).map_err(io)?;
+    let work = Work::new(folder).map_err(io)?;
+    trust(folder, &work)?;
+    match find(folder, &source.key) {
+        Some(path) => load(&path, source.entries, true),
+        None => load(&build(&work, &source, folder)?, source.entries, false),
+    }
+}
+
+/// Finds it compiled.
+pub(crate) fn kept(form: &LoopForm, folder: &Path) -> Option<Compiled> {
+    if !folder.is_dir() {
+        return None;
+    }
+    let source = Source::of(form).ok()?;
+    trust(folder, &Work::new(folder).ok()?).ok()?;
+    load(&find(folder, &source.key)?, source.entries, true).ok()
+}
+
+/// What is compiled.
+struct Source {
+    compiler: &'static Compiler,
+    text: String,
+    entries: [&'static str; 2],
+    /// The hash of all that a library depends on.
+    key: String,
+}
+
+impl Source {
+    fn of(form: &LoopForm) -> Result<Source, Refused> {
+        emit::supported(form).map_err(|refusal| Refused(format!("{} has no text in Rust", refusal.what)))?;
+        let compiler = compiler()?;
+        let names = |what: &str, count: usize| (0..count).map(|at| format!("{what}{at}").into()).collect();
+        let task = emit::Task {
+            name: "run",
+            about: "A program.".into(),
+            form,
+            inputs: names("given", form.inputs.len()),
+            outputs: names("taken", form.outputs.len()),
+        };
+        let (text, entries) = emit::rust_library(&task);
+        let about = [&compiler.about, &FLAGS.join(" "), &text].map(|part| part.as_str()).join("\n");
+        let key = format!("{:032x}", xxh3_128(about.as_bytes()));
+        Ok(Source { compiler, text, entries, key })
+    }
+}
+
+/// Whether a folder is that of the user who makes a folder in it, and nobody else's.
+#[cfg(unix)]
+fn trust(folder: &Path, work: &Work) -> Result<(), Refused> {
+    use std::os::unix::fs::MetadataExt;
+    let about =
+        |path: &Path| fs::metadata(path).map_err(|error| Refused(format!("{}: {error}", path.display())));
+    let (theirs, own) = (about(folder)?, about(&work.0)?);
+    let others_write = theirs.mode() & 0o022 != 0;
+    match theirs.uid() == own.uid() && !others_write {
+        true => Ok(()),
+        false => Err(Refused(format!("{} may be written to by other users", folder.display()))),
+    }
+}
+
+/// Folders of users are their own there.
+#[cfg(not(unix))]
+fn trust(_: &Path, _: &Work) -> Result<(), Refused> {
+    Ok(())
 }
 
 /// Makes the folder: code is loaded from it, so nobody else may write there.
@@ -160,28 +202,29 @@ impl Drop for Work {
     }
 }
 
-fn build(compiler: &Compiler, work: &Work, text: &str, folder: &Path, key: &str) -> Result<PathBuf, Refused> {
+fn build(work: &Work, source: &Source, folder: &Path) -> Result<PathBuf, Refused> {
     let io = |error: io::Error| Refused(format!("{}: {error}", folder.display()));
-    let (source, library) = (work.0.join("program.rs"), work.0.join("program.bin"));
-    fs::write(&source, text).map_err(io)?;
-    let output = Command::new(&compiler.program)
+    let (text, library) = (work.0.join("program.rs"), work.0.join("program.bin"));
+    fs::write(&text, &source.text).map_err(io)?;
+    let compiler = &source.compiler.program;
+    let output = command(compiler)
         .args(FLAGS)
         .arg("-o")
-        .args([&library, &source])
+        .args([&library, &text])
         .output()
-        .map_err(|error| Refused(format!("{} does not start: {error}", compiler.program.display())))?;
+        .map_err(|error| Refused(format!("{} does not start: {error}", compiler.display())))?;
     if !output.status.success() {
         let words = String::from_utf8_lossy(&output.stderr);
         let first = words.lines().find(|line| line.starts_with("error")).unwrap_or("it does not say why");
         return Err(Refused(format!("rustc: {first}")));
     }
     let bytes = fs::read(&library).map_err(io)?;
-    let path = folder.join(named(key, &bytes));
+    let path = folder.join(named(&source.key, &bytes));
     fs::rename(&library, &path).map_err(io)?;
     Ok(path)
 }
 
-fn load(path: &Path, [entry, workspace]: [&str; 2]) -> Result<Compiled, Refused> {
+fn load(path: &Path, [entry, workspace]: [&str; 2], was_there: bool) -> Result<Compiled, Refused> {
     let refused = |error: libloading::Error| Refused(format!("{}: {error}", path.display()));
     // SAFETY: the library is what rustc made of text of ours, by the hash of its bytes; nothing runs when it
     // is loaded. What is looked up has these types there.
@@ -194,9 +237,10 @@ fn load(path: &Path, [entry, workspace]: [&str; 2]) -> Result<Compiled, Refused>
         Ok(Compiled {
             code: Some(Code::Library(library)),
             entry,
-            sites: Vec::new(),
+            calls: Vec::new(),
             workspace,
-            watches: true,
+            suspects: true,
+            was_there,
         })
     }
 }

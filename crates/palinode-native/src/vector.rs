@@ -1,8 +1,9 @@
-//! Loops over elements of rows, two at a time.
+//! Loops over elements of rows, in pairs.
 
 use std::collections::HashMap;
 
 use cranelift_codegen::ir::{InstBuilder, Value, types};
+use cranelift_frontend::Variable;
 use palinode_ir::Comparison;
 use palinode_ir::loops::{Index, Kind, Operand, Reg, Stmt, Way};
 
@@ -12,35 +13,50 @@ use crate::codegen::{Gen, little, trusted};
 /// How many elements are one vector.
 const PAIR: i64 = 2;
 
+/// Of so short a body two vectors are computed in a round.
+const SHORT: usize = 24;
+
 impl Gen<'_> {
     /// Runs a row in pairs if all its statements can run so; returns whether it did.
     pub(crate) fn pairs(&mut self, counter: Reg, from: i64, to: i64, body: &[Stmt]) -> bool {
         if to - from < 2 * PAIR || !body.iter().all(|stmt| self.is_paired(stmt, counter)) {
             return false;
         }
-        let whole = (to - from) / PAIR * PAIR;
         let zero = self.builder.ins().f64const(0.0);
         let zero = self.builder.ins().splat(types::F64X2, zero);
         let none = self.builder.ins().bitcast(types::I64X2, little(), zero);
         let bad = self.builder.declare_var(types::I64X2);
         self.builder.def_var(bad, none);
-        self.counted(counter, from, from + whole, PAIR, |gen_| {
-            let mut lanes: HashMap<Reg, Value> = HashMap::new();
-            for stmt in body {
-                gen_.paired(stmt, counter, &mut lanes, bad);
-            }
+        let vectors = if body.len() <= SHORT { 2 } else { 1 };
+        let mut next = from + (to - from) / (vectors * PAIR) * (vectors * PAIR);
+        self.counted(counter, from, next, vectors * PAIR, |gen_| {
+            (0..vectors).for_each(|vector| gen_.pair(counter, vector * PAIR, body, bad));
         });
+        if to - next >= PAIR {
+            let first = self.int(next);
+            self.set(counter, first);
+            self.pair(counter, 0, body, bad);
+            next += PAIR;
+        }
         let bits = self.builder.use_var(bad);
         for lane in 0..2 {
             let bits = self.builder.ins().extractlane(bits, lane);
             self.note_bits(bits);
         }
-        if from + whole < to {
-            let last = self.int(from + whole);
+        if next < to {
+            let last = self.int(next);
             self.set(counter, last);
             self.block(body);
         }
         true
+    }
+
+    /// A pair of rounds, so many after that of the counter.
+    fn pair(&mut self, counter: Reg, more: i64, body: &[Stmt], bad: Variable) {
+        let mut lanes: HashMap<Reg, Value> = HashMap::new();
+        for stmt in body {
+            self.paired(stmt, counter, more, &mut lanes, bad);
+        }
     }
 
     fn is_real(&self, operand: Operand) -> bool {
@@ -92,8 +108,9 @@ impl Gen<'_> {
         &mut self,
         stmt: &Stmt,
         counter: Reg,
+        more: i64,
         lanes: &mut HashMap<Reg, Value>,
-        bad: cranelift_frontend::Variable,
+        bad: Variable,
     ) {
         match stmt {
             Stmt::Map { rule, to, args } => {
@@ -102,8 +119,9 @@ impl Gen<'_> {
                 lanes.insert(*to, value);
             }
             Stmt::Load { to, buf, at } => {
-                let (base, offset) = self.address(*buf, at, 0);
-                let value = if Self::step(at, counter) == 0 {
+                let step = Self::step(at, counter);
+                let (base, offset) = self.address(*buf, at, step * more);
+                let value = if step == 0 {
                     let one = self.builder.ins().load(types::F64, trusted(), base, offset);
                     self.builder.ins().splat(types::F64X2, one)
                 } else {
@@ -114,7 +132,7 @@ impl Gen<'_> {
             }
             Stmt::Store { buf, at, from } => {
                 let value = self.lanes(*from, lanes);
-                let (base, offset) = self.address(*buf, at, 0);
+                let (base, offset) = self.address(*buf, at, more);
                 self.builder.ins().store(trusted_unaligned(), value, base, offset);
             }
             Stmt::Finite { a } => {
@@ -174,7 +192,7 @@ impl Gen<'_> {
         self.builder.switch_to_block(next);
     }
 
-    fn note_pair(&mut self, bits: Value, bad: cranelift_frontend::Variable) {
+    fn note_pair(&mut self, bits: Value, bad: Variable) {
         let so_far = self.builder.use_var(bad);
         let so_far = self.builder.ins().bor(so_far, bits);
         self.builder.def_var(bad, so_far);

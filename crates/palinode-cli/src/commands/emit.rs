@@ -40,7 +40,7 @@ pub(crate) fn run(session: &mut Session, args: &EmitArgs) -> Result<(), Failed> 
         let before = source.get(..span.start as usize)?;
         u32::try_from(before.matches('\n').count() + 1).ok()
     };
-    let options = emit::Options { counts: false, watches: false, line_of: &line_of };
+    let options = emit::Options { counts: false, line_of: &line_of };
     let names: Vec<Arc<str>> = loaded.arguments().iter().map(|argument| argument.name.clone()).collect();
     let tasks: Vec<emit::Task<'_>> = made
         .iter()

@@ -131,6 +131,11 @@ impl Loops<'_> {
         self.output.unit.as_ref().map_or(self.watched.value, |unit| unit.from_si(self.watched.value))
     }
 
+    /// The loop, if it kept so many snapshots.
+    fn kept(&self, of: &Outermost, seen: &Seen, snapshots: u64) -> SnapshotLoop {
+        SnapshotLoop { span: of.span, rounds: seen.rounds, snapshots, turns: seen.turns }
+    }
+
     fn one(&self, of: &Outermost, seen: &Seen) -> String {
         let kind = self.kind(of);
         let rounds = numbers::plural(seen.rounds, "round");
@@ -150,9 +155,11 @@ impl Loops<'_> {
             size(seen.state_bytes)
         );
         let mut out = format!("{}\n\n", styled(STRONG, &head));
-        let actions = binomial(seen.rounds, u32::try_from(seen.snapshots).unwrap_or(u32::MAX));
+        // What is between the two ways is a step behind the last round.
+        let steps = seen.rounds + u64::from(seen.turns);
+        let actions = binomial(steps, u32::try_from(seen.snapshots).unwrap_or(u32::MAX));
         if let (Ok(actions), true) = (actions, seen.rounds <= MOST_DRAWN && !seen.is_replanned) {
-            let (lines, more) = picture(seen.rounds, actions);
+            let (lines, more) = picture(steps, actions, seen.turns);
             for line in &lines {
                 out.push_str(&format!("  {line}\n"));
             }
@@ -160,8 +167,9 @@ impl Loops<'_> {
                 0 => String::new(),
                 more => format!("; {} not shown", numbers::plural(more, "shorter run")),
             };
-            let legend = "● snapshot   ─ run forwards   ◀ round reversed   ░ reversed before";
-            out.push_str(&format!("  {}{more}\n\n", styled(HEADING, legend)));
+            let turn = if seen.turns { "◆ end of the loop   " } else { "" };
+            let legend = format!("● snapshot   ─ run forwards   {turn}◀ round reversed   ░ reversed before");
+            out.push_str(&format!("  {}{more}\n\n", styled(HEADING, &legend)));
         }
         if seen.snapshots == 0 {
             let words = match seen.rounds {
@@ -176,7 +184,7 @@ impl Loops<'_> {
             ));
             return out;
         }
-        let kept = SnapshotLoop { span: of.span, rounds: seen.rounds, snapshots: seen.snapshots };
+        let kept = self.kept(of, seen, seen.snapshots);
         out.push_str(&format!(
             "{}{} for {}, {}: {} forward sweeps (at best {})\n",
             label("schedule"),
@@ -218,7 +226,7 @@ impl Loops<'_> {
         let mut words = Vec::new();
         while snapshots < seen.rounds && words.len() < 5 {
             if snapshots != seen.snapshots {
-                let other = SnapshotLoop { span: of.span, rounds: seen.rounds, snapshots };
+                let other = self.kept(of, seen, snapshots);
                 words.push(format!(
                     "{} snapshots ({}) {}",
                     numbers::count(snapshots),
@@ -302,7 +310,7 @@ impl Answer for Loops<'_> {
                 let differentiated = if self.watched.has_logs { Value::Null } else { json!(false) };
                 return json!({ "line": self.line(of.span), "kind": kind, "differentiated": differentiated });
             };
-            let kept = SnapshotLoop { span: of.span, rounds: seen.rounds, snapshots: seen.snapshots };
+            let kept = self.kept(of, seen, seen.snapshots);
             // From the first round to the last.
             let norms = seen.health.norms().iter().rev().map(|&(_, norm)| value::number(norm));
             json!({

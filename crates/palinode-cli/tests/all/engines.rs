@@ -36,9 +36,12 @@ fn engines_give_the_same_answers() {
         "grad infinite_slope.pal",
         "grad infinite_slope.pal --allow-nonfinite --mode reverse",
         "grad too_little.pal",
+        "grad short_cut_loop.pal",
+        "grad short_cuts.pal",
+        "grad short_cut.pal --accept-points",
     ] {
         let expected = settled(line, "interpret");
-        for engine in ["auto", "jit"] {
+        for engine in ["auto", "jit", "rustc"] {
             assert_eq!(settled(line, engine), expected, "{line} --engine {engine}");
         }
     }

@@ -326,7 +326,8 @@ fn with_endings(seed: usize) -> String {
 #[test]
 fn loops_that_end_by_data_are_refused_once() {
     let (mut refused, mut counted) = (0, 0);
-    for seed in (0..54).step_by(5) {
+    let step = if std::env::var("PALINODE_ALL_EXAMPLES").is_ok() { 1 } else { 7 };
+    for seed in (0..54).step_by(step) {
         let model = written("endings.pal", &with_endings(seed));
         let grad = |more: &[&str]| json(&[&["grad", &model, "--mode", "reverse"][..], more].concat());
         let (free, code) = grad(&[]);
@@ -353,7 +354,7 @@ fn loops_that_end_by_data_are_refused_once() {
         }
         std::fs::remove_file(model).unwrap();
     }
-    assert!(refused > 10 && counted > 5, "{refused} {counted}");
+    assert!(refused > 7 && counted > 3, "{refused} {counted}");
 }
 
 /// Where reverse mode does not fit, forward mode is taken, if there are few parameters.
@@ -473,15 +474,14 @@ fn the_page_about_loops_with_budgets_is_true() {
     for (budget, words) in [("1MiB", "1 MiB holds"), ("64KiB", "64 KiB holds"), ("4KiB", "4 KiB holds")] {
         let kept = &memory(&source.replace("4KiB", budget))["loops"][0];
         let (n, s) = (bytes(&kept["rounds"]), bytes(&kept["snapshots"]));
-        // Advances are r n - C(s + r, s + 1), with the least r for which C(s + r, s) >= n; then each round is
-        // run once more.
+        // Behind the rounds there is a step more, the turn. Advances are r (n + 1) - C(s + r, s + 1), with
+        // the least r for which C(s + r, s) > n; then each round is run once more.
         let binomial = |n: u64, k: u64| (0..k).fold(1.0, |all, i| all * (n - i) as f64 / (i + 1) as f64);
-        let r = (1..).find(|&r| binomial(s + r, r) >= n as f64).unwrap();
-        let sweeps = r as f64 - binomial(s + r, r - 1) / n as f64 + 1.0;
+        let steps = (n + 1) as f64;
+        let r = (1..).find(|&r| binomial(s + r, r) >= steps).unwrap();
+        let sweeps = (r as f64 * steps - binomial(s + r, r - 1)) / n as f64 + 1.0;
         let count = if s < 1000 { s.to_string() } else { format!("{},{:03}", s / 1000, s % 1000) };
-        said.push(format!(
-            "{words} {count} snapshots, and the reverse sweep runs the loop {sweeps:.1} times"
-        ));
+        said.push(format!("{words} {count} snapshots, and the loop runs {sweeps:.1} times"));
     }
     let log = bytes(&memory(&source.replace(" budget 4KiB", ""))["peak_bytes"]) as f64 / 1048576.0;
     said.push(format!("A log of every round takes {log:.1} MiB"));

@@ -113,7 +113,8 @@ pub const TINY: f64 = 1e-6;
 
 /// What is small beside a threshold is at most this much of it: larger numbers may be of the threshold's own
 /// scale.
-const SMALL: f64 = 0.1;
+#[doc(hidden)]
+pub const SMALL: f64 = 0.1;
 
 /// So many runs to the side may be inside one another, each verified: beyond, drivers take what they find. It
 /// bounds the runs that nested drivers make.
@@ -293,6 +294,20 @@ fn at_rest((a, b): (Option<f64>, Option<f64>), asked: Asked) {
 #[inline(always)]
 pub fn compared_plainly(a: Option<f64>, b: Option<f64>, is_equality: bool) {
     at_rest((a, b), if is_equality { Asked::Equality } else { Asked::Order });
+}
+
+/// The most suspicious of many such comparisons, of a run that [is not shown one by
+/// one](are_shown_one_by_one).
+#[doc(hidden)]
+pub fn compared_many(most: Suspicion) {
+    noted::suspected(most);
+}
+
+/// Whether it matters to this thread how often comparisons are made, and in which order: they are logged, or
+/// those with NaN are counted.
+#[doc(hidden)]
+pub fn are_shown_one_by_one() -> bool {
+    is_logged() || noted::counts_nan()
 }
 
 /// Whether every comparison of this thread is to be shown to [`compared_plainly`], not only those that may be

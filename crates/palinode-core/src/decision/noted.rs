@@ -81,12 +81,17 @@ thread_local! {
     static CAUGHT: Cell<bool> = const { Cell::new(false) };
 }
 
+/// Whether comparisons with NaN are counted.
+pub(super) fn counts_nan() -> bool {
+    NOTED.get().has_denied && CAUGHT.get() && cfg!(panic = "unwind")
+}
+
 /// Something was compared with NaN. Loops that wait for a number to become small never end then: a run that a
 /// zero with a derivative has led there is given up.
 #[cold]
 pub(super) fn compared_with_nan() {
     let noted = NOTED.get();
-    if noted.has_denied && CAUGHT.get() && cfg!(panic = "unwind") {
+    if counts_nan() {
         NOTED.set(Noted { in_vain: noted.in_vain + 1, ..noted });
         if noted.in_vain >= MOST_IN_VAIN {
             // Nobody prints this: it is no panic of the program's.

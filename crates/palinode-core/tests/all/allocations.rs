@@ -7,6 +7,7 @@ use palinode_core::{
 };
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 // Per thread: the test harness allocates on its own thread while a test runs.
 thread_local! {
@@ -15,20 +16,28 @@ thread_local! {
     static CALLS: Cell<usize> = const { Cell::new(0) };
 }
 
+/// How many threads measure: while there are none, nothing is counted, because every allocation of every test
+/// comes here.
+static MEASURING: AtomicUsize = AtomicUsize::new(0);
+
 struct Counting;
 
 #[allow(unsafe_code)] // a global allocator cannot be had without it
 // SAFETY: every call is handed to the system allocator with the same arguments.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        CALLS.set(CALLS.get() + 1);
-        LIVE.set(LIVE.get() + layout.size() as isize);
-        PEAK.set(PEAK.get().max(LIVE.get()));
+        if MEASURING.load(Relaxed) > 0 {
+            CALLS.set(CALLS.get() + 1);
+            LIVE.set(LIVE.get() + layout.size() as isize);
+            PEAK.set(PEAK.get().max(LIVE.get()));
+        }
         // SAFETY: the caller keeps the contract of `alloc`.
         unsafe { System.alloc(layout) }
     }
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        LIVE.set(LIVE.get() - layout.size() as isize);
+        if MEASURING.load(Relaxed) > 0 {
+            LIVE.set(LIVE.get() - layout.size() as isize);
+        }
         // SAFETY: the caller keeps the contract of `dealloc`.
         unsafe { System.dealloc(pointer, layout) }
     }
@@ -41,7 +50,9 @@ static ALLOCATOR: Counting = Counting;
 fn measured<R>(f: impl FnOnce() -> R) -> (R, usize, usize, usize) {
     let (calls, live) = (CALLS.get(), LIVE.get());
     PEAK.set(live);
+    MEASURING.fetch_add(1, Relaxed);
     let result = f();
+    MEASURING.fetch_sub(1, Relaxed);
     (result, CALLS.get() - calls, (LIVE.get() - live) as usize, (PEAK.get() - live) as usize)
 }
 

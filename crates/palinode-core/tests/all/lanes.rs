@@ -23,6 +23,29 @@ fn flat<S>(rows: Vec<Vec<S>>) -> Vec<S> {
     rows.into_iter().flatten().collect()
 }
 
+/// The functions: one of them by its name, so that drivers are compiled once for all of them.
+macro_rules! functions {
+    ($($name:ident)*) => {
+        #[derive(Clone, Copy, Debug)]
+        #[expect(non_camel_case_types, reason = "they are names of functions")]
+        enum Function {
+            $($name,)*
+        }
+
+        impl Function {
+            fn of<S: Real>(self, x: &[S]) -> S {
+                match self {
+                    $(Self::$name => $name(x),)*
+                }
+            }
+
+            const ALL: &[Self] = &[$(Self::$name,)*];
+        }
+    };
+}
+
+functions! { smooth kinks branches halving least lookup short_cuts kinds sums zeros }
+
 /// Compares a driver, as an answer at `x`, in lanes with one by one, and notes the runs that it took.
 macro_rules! driver {
     ($runs:ident, $points:ident, $function:ident, $name:literal, $x:ident => $answer:expr) => {
@@ -34,7 +57,7 @@ macro_rules! driver {
             $answer
         });
         for ((point, expected), found) in $points.iter().zip(expected).zip(found) {
-            assert_eq!(shown(found), expected, "{} of {} at {point:?}", $name, stringify!($function));
+            assert_eq!(shown(found), expected, "{} of {:?} at {point:?}", $name, $function);
         }
         assert!(runs.get() <= 2 * $points.len(), "{}: {} runs", $name, runs.get());
         $runs.push(($name, runs.get()));
@@ -42,23 +65,20 @@ macro_rules! driver {
 }
 
 /// Compares every driver, and gives the runs that each took.
-macro_rules! compare {
-    ($f:ident, $points:expr) => {{
-        let points: Vec<Vec<f64>> = $points;
-        let mut runs: Vec<(&str, usize)> = Vec::new();
-        driver!(runs, points, $f, "grad", x => value_and_grad(|x| $f(x), x).map(|(value, all)| [all, vec![value]].concat()));
-        driver!(runs, points, $f, "jvp", x => jvp(|x| [$f(x)], x, &ones(x)).map(|(values, all)| [values, all].concat()));
-        driver!(runs, points, $f, "vjp", x => vjp(|x| [$f(x), x[0]], x, &ones(&x.repeat(2))[..2]).map(|(values, all)| [values, all].concat()));
-        driver!(runs, points, $f, "jacobian", x => jacobian(|x| [$f(x), $f(x) * x[0]], x).map(flat));
-        driver!(runs, points, $f, "hvp", x => hvp(|x| $f(x), x, &ones(x)).map(|(value, all, product)| [vec![value], all, product].concat()));
-        driver!(runs, points, $f, "hessian", x => hessian(|x| $f(x), x).map(flat));
-        driver!(runs, points, $f, "sparse_hessian", x => sparse_hessian(|x| $f(x), x).map(|sparse| flat(sparse.to_dense())));
-        driver!(runs, points, $f, "derivatives", x => derivatives::<_, 3>(|t| $f(&vec![t; x.len()]), x[0]));
-        driver!(runs, points, $f, "grad of grad", x => {
-            grad(|x| grad(|x| $f(x), x).map_or(x[0], |inner| inner.iter().copied().sum()), x)
-        });
-        runs
-    }};
+fn compare(f: Function, points: Vec<Vec<f64>>) -> Vec<(&'static str, usize)> {
+    let mut runs = Vec::new();
+    driver!(runs, points, f, "grad", x => value_and_grad(|x| f.of(x), x).map(|(value, all)| [all, vec![value]].concat()));
+    driver!(runs, points, f, "jvp", x => jvp(|x| [f.of(x)], x, &ones(x)).map(|(values, all)| [values, all].concat()));
+    driver!(runs, points, f, "vjp", x => vjp(|x| [f.of(x), x[0]], x, &ones(&x.repeat(2))[..2]).map(|(values, all)| [values, all].concat()));
+    driver!(runs, points, f, "jacobian", x => jacobian(|x| [f.of(x), f.of(x) * x[0]], x).map(flat));
+    driver!(runs, points, f, "hvp", x => hvp(|x| f.of(x), x, &ones(x)).map(|(value, all, product)| [vec![value], all, product].concat()));
+    driver!(runs, points, f, "hessian", x => hessian(|x| f.of(x), x).map(flat));
+    driver!(runs, points, f, "sparse_hessian", x => sparse_hessian(|x| f.of(x), x).map(|sparse| flat(sparse.to_dense())));
+    driver!(runs, points, f, "derivatives", x => derivatives::<_, 3>(|t| f.of(&vec![t; x.len()]), x[0]));
+    driver!(runs, points, f, "grad of grad", x => {
+        grad(|x| grad(|x| f.of(x), x).map_or(x[0], |inner| inner.iter().copied().sum()), x)
+    });
+    runs
 }
 
 fn grid(values: &[f64]) -> Vec<Vec<f64>> {
@@ -142,18 +162,11 @@ fn zeros<S: Real>(x: &[S]) -> S {
 
 #[test]
 fn every_driver_has_the_bits_of_one_by_one() {
-    let runs = compare!(smooth, grid(&[0.3, -1.0, 2.0, 0.7, 1.1, -0.4]));
+    let runs = compare(Function::smooth, grid(&[0.3, -1.0, 2.0, 0.7, 1.1, -0.4]));
     assert!(runs.iter().all(|&(_, runs)| runs == 9), "36 samples, 4 at a time: {runs:?}");
-    compare!(smooth, grid(STRUCTURED));
-    compare!(kinks, grid(STRUCTURED));
-    compare!(branches, grid(STRUCTURED));
-    compare!(halving, grid(STRUCTURED));
-    compare!(least, grid(STRUCTURED));
-    compare!(lookup, grid(STRUCTURED));
-    compare!(short_cuts, grid(STRUCTURED));
-    compare!(kinds, grid(STRUCTURED));
-    compare!(sums, grid(STRUCTURED));
-    compare!(zeros, grid(STRUCTURED));
+    for &function in Function::ALL {
+        compare(function, grid(STRUCTURED));
+    }
 }
 
 #[test]

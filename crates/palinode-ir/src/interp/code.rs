@@ -145,6 +145,7 @@ pub(super) struct SweepSite {
     pub(super) span: Span,
     pub(super) advance: Target,
     pub(super) back: Target,
+    pub(super) turn: Option<Target>,
     pub(super) end: Target,
 }
 

@@ -180,7 +180,7 @@ impl<'a> Lower<'a> {
             Op::Const(_) => {}
             Op::For { descending, .. } => self.for_loop(inst, marks, *descending),
             Op::While { .. } => self.while_loop(inst, marks),
-            Op::Sweep { keep } => self.sweep(inst, marks, *keep),
+            Op::Sweep { keep, .. } => self.sweep(inst, marks, *keep),
             Op::If => self.branches(inst, marks),
             Op::Call(callee) => {
                 let operands = self.operands(&inst.args, &marks.dies);

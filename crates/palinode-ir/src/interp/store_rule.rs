@@ -105,18 +105,37 @@ pub(crate) fn held_at_most(length: u64) -> u64 {
     length.saturating_add(length.clamp(SHORTEST as u64, LONGEST as u64) - 1)
 }
 
-/// How many snapshots a sweep of so many rounds keeps, if a state of so many values takes `each`
-/// bytes; if not even one fits, the bytes that there are. One round needs none, nor does a state of nothing.
-pub(crate) fn snapshots_of(keep: Keep, rounds: u64, values: usize, each: u64) -> Result<u64, u64> {
+/// What a sweep keeps.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Kept {
+    /// How many steps its schedule has: its rounds, and behind the last one the turn.
+    pub(crate) steps: u64,
+    pub(crate) snapshots: u64,
+    /// Their limit.
+    pub(crate) keep: Keep,
+}
+
+/// What a sweep of so many rounds keeps, which turns or does not, if a state of so many values takes `each`
+/// bytes; if not even one fits, the bytes that there are. One step needs no snapshot, nor does a state of
+/// nothing. The first state of a single round is there in any case until that is reversed.
+pub(crate) fn snapshots_of(
+    keep: Keep,
+    rounds: u64,
+    turns: bool,
+    values: usize,
+    each: u64,
+) -> Result<Kept, u64> {
+    let keep = if turns && rounds <= 1 { Keep::Snapshots(1) } else { keep };
+    let steps = rounds.saturating_add(u64::from(turns));
     let snapshots = match keep {
-        _ if rounds <= 1 || values == 0 => 0,
+        _ if steps <= 1 || values == 0 => 0,
         // Arrays that are empty, for now.
         _ if each == 0 => rounds,
         Keep::Snapshots(snapshots) => snapshots.max(1),
         Keep::Bytes(bytes) if bytes < each => return Err(bytes),
         Keep::Bytes(bytes) => bytes / each,
     };
-    Ok(snapshots.min(rounds))
+    Ok(Kept { steps, snapshots: snapshots.min(rounds), keep })
 }
 
 /// How many snapshots fit into `bytes`, if the first state takes `first` of them and no other one more

@@ -340,19 +340,22 @@ pub enum Stmt {
     },
     /// Reverses a loop: runs `back` for the rounds from the last to the first, each with the state before
     /// that round. `advance` makes a state from the one before it; some states are kept as snapshots,
-    /// restored and advanced as a schedule says. `back` may overwrite the state. Each round of either is a
-    /// step.
+    /// restored and advanced as a schedule says. With a `turn`, the rounds are first run to the last state,
+    /// with which it runs. `back` and `turn` may overwrite the state. Each round of either way is a step, and
+    /// so is the turn.
     Sweep {
         /// The counter of both blocks.
         counter: Reg,
         /// How many rounds.
         rounds: Operand,
-        /// How many snapshots there is memory for. If 0, there is at most one round, or no state.
+        /// How many snapshots there is memory for. If 0, there is at most one round or turn, or no state.
         room: u64,
         /// What changes from round to round.
         state: Vec<Kept>,
         /// Makes the next state.
         advance: Vec<Stmt>,
+        /// What is done once between the two ways, with the last state.
+        turn: Option<Vec<Stmt>>,
         /// Goes through a round backwards.
         back: Vec<Stmt>,
     },
@@ -492,7 +495,12 @@ macro_rules! blocks {
             Stmt::For { body, .. } | Stmt::Each { body, .. } => vec![body],
             Stmt::While { condition, body, .. } => vec![condition, body],
             Stmt::If { then, other, .. } => vec![then, other],
-            Stmt::Sweep { advance, back, .. } => vec![advance, back],
+            Stmt::Sweep { advance, turn, back, .. } => {
+                let (mut blocks, turn) = (vec![advance], turn.into_iter());
+                blocks.extend(turn);
+                blocks.push(back);
+                blocks
+            }
             _ => Vec::new(),
         }
     };
@@ -566,6 +574,11 @@ impl Stmt {
     /// Calls `f` with every buffer of this statement, but not of those in its blocks.
     pub fn for_each_buffer(&mut self, f: &mut dyn FnMut(&mut Buf)) {
         self.for_each_access(&mut |buf, _| f(buf));
+    }
+
+    /// Calls `f` with every buffer of this statement at an index, and that, but not with those in its blocks.
+    pub(super) fn for_each_place(&mut self, f: &mut dyn FnMut(&mut Buf, &mut Index)) {
+        self.for_each_access(&mut |buf, index| index.into_iter().for_each(|index| f(buf, index)));
     }
 
     /// Calls `f` with every index of this statement, but not of those in its blocks.

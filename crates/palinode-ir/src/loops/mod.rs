@@ -16,6 +16,7 @@
 //! | `cursor` | a line of text, from left to right |
 //! | `names` | the words of the text |
 //! | `emit` | loop form -> source text in Rust and C |
+//! | `pieces` | runs of statements that are compiled as functions of their own |
 //! | `scope` | after which statement a register is needed no more |
 //! | `sweep` | what a sweep does next |
 //! | `traffic` | what loops compute and move |
@@ -31,6 +32,7 @@ mod names;
 mod one;
 mod parse;
 mod passes;
+mod pieces;
 mod print;
 mod scope;
 mod sweep;
@@ -46,7 +48,8 @@ pub use lower::{lower, lower_plainly};
 pub use one::{kernel_types, one_operation};
 pub use parse::parse;
 pub use passes::{PASSES, improve};
-pub use scope::Lasts;
+pub use pieces::{Around, Piece, Pieces};
+pub use scope::{Lasts, given_to};
 pub use sweep::{Sweep, SweepStep};
 pub use traffic::{LoopTraffic, Traffic};
 pub use verify::{Unproven, verify};

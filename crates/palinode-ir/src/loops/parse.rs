@@ -234,9 +234,13 @@ impl<'t> Lines<'t> {
                 let room = line.number()?;
                 let state = line.list("(", ")", Cursor::kept)?;
                 let (advance, mut line) = self.opened(line, depth)?;
+                let mut turn = None;
+                if line.eat_word("turn") {
+                    (turn, line) = self.opened(line, depth).map(|(turn, line)| (Some(turn), line))?;
+                }
                 line.expect("back")?;
                 let back = self.last(line, depth)?;
-                return Ok(Stmt::Sweep { counter, rounds, room, state, advance, back });
+                return Ok(Stmt::Sweep { counter, rounds, room, state, advance, turn, back });
             }
             Begins::Each => {
                 let axes = line.separated("{", Cursor::axis)?;

@@ -248,10 +248,14 @@ fn print(stmt: &Stmt, depth: usize, out: &mut String) {
             }
             let _ = writeln!(out, "{pad}}}");
         }
-        Stmt::Sweep { counter, rounds, room, state, advance, back } => {
+        Stmt::Sweep { counter, rounds, room, state, advance, turn, back } => {
             let state = listed(state);
             line(format!("{} {counter} in {rounds} snapshots {room} ({state}) {{", Begins::Sweep.name()));
             print_block(advance, depth + 1, out);
+            if let Some(turn) = turn {
+                let _ = writeln!(out, "{pad}}} turn {{");
+                print_block(turn, depth + 1, out);
+            }
             let _ = writeln!(out, "{pad}}} back {{");
             print_block(back, depth + 1, out);
             let _ = writeln!(out, "{pad}}}");

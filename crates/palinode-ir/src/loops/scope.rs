@@ -36,6 +36,14 @@ impl Lasts {
     }
 }
 
+/// The registers that a statement reads and does not set.
+pub fn given_to(stmt: &Stmt) -> Vec<Reg> {
+    let Touch { uses, sets, .. } = Touch::of(stmt);
+    let mut given: Vec<Reg> = uses.into_iter().filter(|reg| !sets.contains(reg)).collect();
+    given.sort_unstable();
+    given
+}
+
 fn scalars(ports: &[Port]) -> impl Iterator<Item = Reg> {
     ports.iter().filter_map(|port| match port {
         Port::Scalar(Operand::Reg(reg)) => Some(*reg),

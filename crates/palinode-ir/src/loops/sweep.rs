@@ -16,32 +16,44 @@ pub enum SweepStep {
     Keep(u64),
     /// The snapshot of this number is the state.
     Restore(u64),
+    /// The turn.
+    Turn,
     /// The round of this number, backwards.
     Back(u64),
 }
 
 /// A sweep in progress.
 #[derive(Clone, Debug)]
-pub struct Sweep(Schedule);
+pub struct Sweep {
+    schedule: Schedule,
+    /// The number of the step that is the turn; no other step has it.
+    rounds: u64,
+}
+
+/// How many rounds a sweep has, and how many steps its schedule: a negative number of rounds counts as none.
+fn steps(rounds: i64, turns: bool) -> (u64, u64) {
+    let rounds = u64::try_from(rounds).unwrap_or(0);
+    (rounds, rounds + u64::from(turns))
+}
 
 impl Sweep {
-    /// A sweep through so many rounds, with memory for so many snapshots. A negative number of rounds counts
-    /// as none. Without snapshots, no state is restored.
-    pub fn new(rounds: i64, snapshots: u64) -> Sweep {
-        let rounds = u64::try_from(rounds).unwrap_or(0);
-        Sweep(schedule(rounds, snapshots.min(rounds)))
+    /// A sweep through so many rounds, with memory for so many snapshots, which turns or does not. A negative
+    /// number of rounds counts as none. Without snapshots, no state is restored.
+    pub fn new(rounds: i64, snapshots: u64, turns: bool) -> Sweep {
+        let (rounds, steps) = steps(rounds, turns);
+        Sweep { schedule: schedule(steps, snapshots.min(steps)), rounds }
     }
 
     /// Whether it has memory of its own, for snapshots.
     pub fn has_memory(&self) -> bool {
-        matches!(self.0, Schedule::Binomial(_))
+        matches!(self.schedule, Schedule::Binomial(_))
     }
 
     /// The same as [`Sweep::new`], in the memory of this one.
     #[must_use]
-    pub fn again(self, rounds: i64, snapshots: u64) -> Sweep {
-        let rounds = u64::try_from(rounds).unwrap_or(0);
-        Sweep(self.0.again(rounds, snapshots.min(rounds)))
+    pub fn again(self, rounds: i64, snapshots: u64, turns: bool) -> Sweep {
+        let (rounds, steps) = steps(rounds, turns);
+        Sweep { schedule: self.schedule.again(steps, snapshots.min(steps)), rounds }
     }
 
     /// The most bytes that a sweep with so many snapshots holds, besides itself.
@@ -55,10 +67,11 @@ impl Iterator for Sweep {
 
     fn next(&mut self) -> Option<SweepStep> {
         loop {
-            return Some(match self.0.next()? {
+            return Some(match self.schedule.next()? {
                 Action::Advance { from, to } if from < to => SweepStep::Advance(from, to),
                 Action::Snapshot { slot, .. } => SweepStep::Keep(u64::from(slot.index)),
                 Action::Restore { slot, .. } => SweepStep::Restore(u64::from(slot.index)),
+                Action::Reverse { step } if step == self.rounds => SweepStep::Turn,
                 Action::Reverse { step } => SweepStep::Back(step),
                 Action::Advance { .. } | Action::Record { .. } | Action::Free { .. } => continue,
             });

@@ -137,12 +137,13 @@ impl Count<'_> {
                 self.note(*counter, rounds, times, all);
                 all
             }
-            Stmt::Sweep { counter, rounds, room, state, advance, back } => {
+            Stmt::Sweep { counter, rounds, room, state, advance, turn, back } => {
                 let (rounds, known) = known(rounds);
-                let steps = steps(rounds, *room);
+                let steps = steps(rounds, *room, turn.is_some());
                 let mut sum = self.state(state) * steps.copies;
                 let mut more = !known;
-                for (block, count) in [(advance, steps.advanced), (back, rounds)] {
+                let turn = turn.as_ref().map(|turn| (turn, 1));
+                for (block, count) in [(advance, steps.advanced), (back, rounds)].into_iter().chain(turn) {
                     let (traffic, again) = self.block(block, times.saturating_mul(count));
                     sum += traffic * count;
                     more |= again;
@@ -272,14 +273,14 @@ struct Steps {
     copies: u64,
 }
 
-fn steps(rounds: u64, room: u64) -> Steps {
+fn steps(rounds: u64, room: u64, turns: bool) -> Steps {
     let Some(rounds) = i64::try_from(rounds).ok().filter(|&rounds| rounds <= MOST_FOLLOWED) else {
         return Steps { advanced: rounds, copies: 0 };
     };
     let none = Steps { advanced: 0, copies: 0 };
-    Sweep::new(rounds, room).fold(none, |Steps { advanced, copies }, step| match step {
+    Sweep::new(rounds, room, turns).fold(none, |Steps { advanced, copies }, step| match step {
         SweepStep::Advance(from, to) => Steps { advanced: advanced + (to - from), copies },
         SweepStep::Keep(_) | SweepStep::Restore(_) => Steps { advanced, copies: copies + 1 },
-        SweepStep::Back(_) => Steps { advanced, copies },
+        SweepStep::Back(_) | SweepStep::Turn => Steps { advanced, copies },
     })
 }

@@ -47,8 +47,11 @@ fn steps(stmts: &[Stmt], rounds: u64) -> u64 {
         let inside =
             stmt.blocks().into_iter().fold(0, |sum: u64, inner| sum.saturating_add(steps(inner, rounds)));
         match stmt {
-            Stmt::For { rounds: of, .. } | Stmt::Sweep { rounds: of, .. } => {
-                known(of, rounds).saturating_mul(inside.saturating_add(1))
+            Stmt::For { rounds: of, .. } => known(of, rounds).saturating_mul(inside.saturating_add(1)),
+            Stmt::Sweep { rounds: of, turn, .. } => {
+                let once = turn.as_ref().map_or(0, |turn| steps(turn, rounds));
+                let again = inside.saturating_sub(once).saturating_add(1);
+                known(of, rounds).saturating_mul(again).saturating_add(once)
             }
             Stmt::While { .. } => rounds.saturating_mul(inside.saturating_add(1)),
             Stmt::Step => 1,
@@ -63,8 +66,11 @@ fn one(stmt: &Stmt, rounds: u64) -> u64 {
         || stmt.blocks().into_iter().fold(1, |sum: u64, inner| sum.saturating_add(block(inner, rounds)));
     let product = |numbers: &[usize]| numbers.iter().fold(1, |all: u64, &n| all.saturating_mul(n as u64));
     match stmt {
-        Stmt::For { rounds: of, .. } | Stmt::Sweep { rounds: of, .. } => {
-            inside().saturating_mul(known(of, rounds))
+        Stmt::For { rounds: of, .. } => inside().saturating_mul(known(of, rounds)),
+        Stmt::Sweep { rounds: of, turn, .. } => {
+            let once = turn.as_ref().map_or(0, |turn| block(turn, rounds));
+            let again = inside().saturating_sub(once);
+            again.saturating_mul(known(of, rounds)).saturating_add(once)
         }
         Stmt::While { .. } => inside().saturating_mul(rounds),
         Stmt::If { .. } => inside(),

@@ -248,7 +248,9 @@ operations! {
     Op::Linalg(kind) => kind.name(), Linalg::ALL.map(Op::Linalg), linalg(*kind);
     Op::For { .. } => "for", [Op::For { descending: false, keep: None }], plain(Kind::Repeats(1));
     Op::While { .. } => "while", [Op::While { keep: None }], plain(Kind::Repeats(2));
-    Op::Sweep { .. } => "sweep", [Op::Sweep { keep: Keep::Snapshots(1) }], plain(Kind::Repeats(2));
+    Op::Sweep { turns, .. } => "sweep",
+        [Op::Sweep { keep: Keep::Snapshots(1), turns: false }],
+        plain(Kind::Repeats(if *turns { 3 } else { 2 }));
     Op::If => "if", [Op::If], plain(Kind::Branches);
     Op::Call(_) => "call", [Op::Call(FuncId(0))], plain(Kind::Calls);
     Op::Fused => "fused", [Op::Fused], plain(Kind::Fuses);

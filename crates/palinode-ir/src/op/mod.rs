@@ -217,9 +217,15 @@ pub enum Op {
     /// `x[k + 1] = advance(k, x[k])`; then `c = back(k, x[k], c)` for `k` from `n - 1` down to 0. Gives the
     /// last `c`. How often a state is computed again depends on `keep`; the result does not. A
     /// negative `n` counts as 0.
+    ///
+    /// One that `turns` finds its cotangents when it has run forwards: `(n, initial state..., given...)`
+    /// and a third block `turn (state..., given...)`, which runs once, with `x[n]`, and gives the initial
+    /// cotangents and more. It gives the last `c`, then what more there is.
     Sweep {
         /// How many snapshots are kept at once.
         keep: Keep,
+        /// Whether there is a `turn`.
+        turns: bool,
     },
     /// `(condition)` and two blocks without parameters: the results of the first if it holds, else of the
     /// second.

@@ -38,7 +38,14 @@ enum Definition<'a> {
     Of(&'a Inst),
     /// Number `at` of what a loop, branch or fused operation gives or carries.
     Part(&'a Inst, usize),
+    /// What the turn of a sweep is given as operand `at`.
+    Given(&'a Inst, usize),
+    /// Result `at` of a sweep, which is no cotangent: only its turn gives it.
+    More(&'a Inst, usize),
 }
+
+/// The number of the block of a sweep that runs between its two ways.
+const TURN: usize = 2;
 
 struct Marker<'a> {
     definitions: Vec<Definition<'a>>,
@@ -50,17 +57,25 @@ impl<'a> Marker<'a> {
     fn index(&mut self, block: &'a Block) {
         for inst in &block.insts {
             let first = usize::from(matches!(inst.op, Op::For { .. } | Op::Sweep { .. }));
-            let state = swept_state(inst);
-            for inner in &inst.blocks {
+            let (state, cotangents) = (swept_state(inst), swept_cotangents(inst));
+            for (number, inner) in inst.blocks.iter().enumerate() {
+                let turns = number == TURN && matches!(inst.op, Op::Sweep { .. });
                 for (at, param) in inner.params.iter().enumerate() {
-                    self.definitions[param.index()] =
-                        if at < first { Definition::Of(inst) } else { Definition::Part(inst, at - first) };
+                    self.definitions[param.index()] = match at {
+                        _ if turns && at < state => Definition::Part(inst, at),
+                        _ if turns => Definition::Given(inst, 1 + at),
+                        _ if at < first => Definition::Of(inst),
+                        _ => Definition::Part(inst, at - first),
+                    };
                 }
                 self.index(inner);
             }
             for (at, result) in inst.results.iter().enumerate() {
                 self.definitions[result.index()] = match inst.blocks.is_empty() {
                     true => Definition::Of(inst),
+                    false if matches!(inst.op, Op::Sweep { .. }) && at >= cotangents => {
+                        Definition::More(inst, at)
+                    }
                     false => Definition::Part(inst, at + state),
                 };
             }
@@ -81,6 +96,11 @@ impl<'a> Marker<'a> {
                 Definition::Of(inst) if !inst.blocks.is_empty() => {}
                 Definition::Of(inst) => inst.args.iter().for_each(|&arg| self.mark(arg)),
                 Definition::Part(inst, at) => self.part(inst, at),
+                Definition::Given(inst, at) => self.mark(inst.args[at]),
+                Definition::More(inst, at) => {
+                    self.mark(inst.args[0]);
+                    self.mark(inst.blocks[TURN].results[at]);
+                }
             }
         }
     }
@@ -104,16 +124,24 @@ impl<'a> Marker<'a> {
             Op::Sweep { .. } => {
                 let (advance, back) = (&inst.blocks[0], &inst.blocks[1]);
                 self.mark(inst.args[0]);
-                self.mark(inst.args[at + 1]);
                 self.mark(back.params[at + 1]);
+                let turn = inst.blocks.get(TURN);
                 match at.checked_sub(swept_state(inst)) {
                     None => {
+                        self.mark(inst.args[at + 1]);
                         self.mark(advance.params[at + 1]);
                         self.mark(advance.results[at]);
+                        if let Some(turn) = turn {
+                            self.mark(turn.params[at]);
+                        }
                     }
-                    Some(at) => {
-                        self.mark(inst.results[at]);
-                        self.mark(back.results[at]);
+                    Some(cotangent) => {
+                        self.mark(inst.results[cotangent]);
+                        self.mark(back.results[cotangent]);
+                        match turn {
+                            Some(turn) => self.mark(turn.results[cotangent]),
+                            None => self.mark(inst.args[at + 1]),
+                        }
                     }
                 }
             }
@@ -136,15 +164,20 @@ impl<'a> Marker<'a> {
     }
 }
 
-/// Removes what no result of the function depends on.
-pub(super) fn dce_function(function: &mut Function) {
+/// Which values the results of a function depend on.
+pub(crate) fn live(function: &Function) -> Vec<bool> {
     let count = function.values.len();
     let mut marker =
         Marker { definitions: vec![Definition::Param; count], live: vec![false; count], waiting: Vec::new() };
     marker.index(&function.body);
     function.body.results.iter().for_each(|&result| marker.mark(result));
     marker.run();
-    let live = marker.live;
+    marker.live
+}
+
+/// Removes what no result of the function depends on.
+pub(super) fn dce_function(function: &mut Function) {
+    let live = live(function);
     sweep(&mut function.body, &live);
     // What builders and sweeps leave over is half the memory of a long program.
     function.body.insts.shrink_to_fit();
@@ -155,9 +188,12 @@ fn sweep(block: &mut Block, live: &[bool]) {
     block.insts.retain(|inst| inst.results.iter().any(|result| live[result.index()]));
     for inst in &mut block.insts {
         if matches!(inst.op, Op::Sweep { .. }) {
-            let kept: Vec<bool> =
-                inst.blocks[1].params[1..].iter().map(|param| live[param.index()]).collect();
-            keep_swept(inst, &kept);
+            let is_live = |value: &Value| live[value.index()];
+            let kept: Vec<bool> = inst.blocks[1].params[1..].iter().map(is_live).collect();
+            let given = inst.blocks.get(TURN).map_or(&[][..], |turn| &turn.params[swept_state(inst)..]);
+            let given: Vec<bool> = given.iter().map(is_live).collect();
+            let more: Vec<bool> = inst.results[swept_cotangents(inst)..].iter().map(is_live).collect();
+            keep_swept(inst, &kept, &given, &more);
         }
         if matches!(inst.op, Op::For { .. } | Op::While { .. } | Op::If) {
             let kept: Vec<bool> = inst.results.iter().map(|result| live[result.index()]).collect();
@@ -183,16 +219,32 @@ pub(super) fn keep_parts(inst: &mut Inst, kept: &[bool]) {
 }
 
 /// How many values the state of a sweep has; 0 for everything else.
-fn swept_state(inst: &Inst) -> usize {
+pub(super) fn swept_state(inst: &Inst) -> usize {
     if matches!(inst.op, Op::Sweep { .. }) { inst.blocks[0].results.len() } else { 0 }
 }
 
-/// Keeps only these parts of a sweep: of its state, then of its cotangents.
-pub(super) fn keep_swept(inst: &mut Inst, kept: &[bool]) {
+/// How many cotangents a sweep has; 0 for everything else.
+pub(super) fn swept_cotangents(inst: &Inst) -> usize {
+    if matches!(inst.op, Op::Sweep { .. }) { inst.blocks[1].results.len() } else { 0 }
+}
+
+/// Keeps only these parts of a sweep: of its state, then of its cotangents; of what its turn is given; and of
+/// what else it gives.
+pub(super) fn keep_swept(inst: &mut Inst, kept: &[bool], given: &[bool], more: &[bool]) {
     let state = swept_state(inst);
-    retain(&mut inst.args, 1, kept);
-    retain(&mut inst.results, 0, &kept[state..]);
-    let [advance, back] = &mut inst.blocks[..] else { unreachable!("a sweep has two blocks") };
+    let gives = [&kept[state..], more].concat();
+    retain(&mut inst.results, 0, &gives);
+    let (ways, turn) = inst.blocks.split_at_mut(TURN);
+    match turn {
+        [turn] => {
+            let takes = [&kept[..state], given].concat();
+            retain(&mut inst.args, 1, &takes);
+            retain(&mut turn.params, 0, &takes);
+            retain(&mut turn.results, 0, &gives);
+        }
+        _ => retain(&mut inst.args, 1, kept),
+    }
+    let [advance, back] = ways else { unreachable!("a sweep has two ways") };
     retain(&mut advance.params, 1, &kept[..state]);
     retain(&mut advance.results, 0, &kept[..state]);
     retain(&mut back.params, 1, kept);

@@ -10,7 +10,7 @@
 
 use palinode_core::rules::Row;
 
-use super::dce::{keep_parts, keep_swept};
+use super::dce::{keep_parts, keep_swept, swept_cotangents};
 use super::each;
 use super::rewrite::{Enter, Rules, Writer, rewrite};
 use crate::interp::scalar_ops::integer;
@@ -41,8 +41,8 @@ impl Rules for Fold {
                 _ => unchanged(w, inst, 1),
             },
             Op::While { .. } => unchanged(w, inst, 0),
-            Op::Sweep { .. } => match w.literal(inst.args[0]) {
-                Some(Literal::Int(n)) if n <= 0 => {
+            Op::Sweep { turns, .. } => match w.literal(inst.args[0]) {
+                Some(Literal::Int(n)) if n <= 0 && !turns => {
                     Enter::Replace(inst.args[1 + inst.blocks[0].results.len()..].to_vec())
                 }
                 _ => unchanged_in_sweep(w, inst),
@@ -115,8 +115,12 @@ fn unchanged_in_sweep(w: &mut Writer<'_>, inst: &mut Inst) -> Enter {
     let mut next = [&advance.results[..], &back.results[..]].concat();
     w.resolve(&mut next);
     let own = |at: usize| if at < state { advance.params[1 + at] } else { back.params[1 + at] };
-    let kept: Vec<bool> =
-        (0..next.len()).map(|at| next[at] != own(at) && next[at] != inst.args[1 + at]).collect();
+    // Where cotangents are what a turn gives, that is not known here.
+    let turn = inst.blocks.get(2);
+    let may_stay = |at: usize| at < state || turn.is_none();
+    let kept: Vec<bool> = (0..next.len())
+        .map(|at| !may_stay(at) || (next[at] != own(at) && next[at] != inst.args[1 + at]))
+        .collect();
     if kept.iter().all(|&kept| kept) {
         return Enter::Blocks;
     }
@@ -124,11 +128,18 @@ fn unchanged_in_sweep(w: &mut Writer<'_>, inst: &mut Inst) -> Enter {
         let initial = inst.args[1 + at];
         w.replace(back.params[1 + at], initial);
         match at.checked_sub(state) {
-            None => w.replace(advance.params[1 + at], initial),
+            None => {
+                w.replace(advance.params[1 + at], initial);
+                if let Some(turn) = turn {
+                    w.replace(turn.params[at], initial);
+                }
+            }
             Some(at) => w.replace(inst.results[at], initial),
         }
     }
-    keep_swept(inst, &kept);
+    let given = turn.map_or(0, |turn| turn.params.len() - state);
+    let more = inst.results.len() - swept_cotangents(inst);
+    keep_swept(inst, &kept, &vec![true; given], &vec![true; more]);
     Enter::Blocks
 }
 

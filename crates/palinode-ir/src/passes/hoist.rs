@@ -61,12 +61,14 @@ impl Hoist<'_> {
         for mut inst in core::mem::take(&mut block.insts) {
             let count = self.count(&inst);
             for (at, inner) in inst.blocks.iter_mut().enumerate() {
-                if matches!(inst.op, Op::For { .. } | Op::Sweep { .. }) {
+                // The turn of a sweep is given no number of a round, and runs once.
+                let turns = at == 2;
+                if matches!(inst.op, Op::For { .. } | Op::Sweep { .. }) && !turns {
                     self.ranges[inner.params[0].index()] = (0, count.1.saturating_sub(1).max(0));
                 }
                 self.block(inner, depth + 1);
                 if inst.op.repeats() {
-                    let starts = count.0 > 0 || (at == 0 && matches!(inst.op, Op::While { .. }));
+                    let starts = turns || count.0 > 0 || (at == 0 && matches!(inst.op, Op::While { .. }));
                     self.leave(inner, depth, starts, &mut out);
                 }
             }

@@ -35,7 +35,7 @@
 mod copy;
 mod counted;
 pub(crate) mod cse;
-mod dce;
+pub(crate) mod dce;
 mod dims;
 mod facts;
 mod fold;

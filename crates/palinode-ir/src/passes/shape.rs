@@ -257,25 +257,72 @@ impl Analysis<'_> {
     }
 
     /// As [`Self::carried`], for a state that two blocks are given and one makes the next of, and for
-    /// cotangents of the second.
+    /// cotangents of the second, which begin as operands or as what the turn gives.
     fn swept(&mut self, inst: &Inst) {
+        let start = self.now;
         let (advance, back) = (&inst.blocks[0], &inst.blocks[1]);
-        let state = advance.results.len();
-        // What stands for a part in the list of broken ones.
-        let part = |at: usize| if at < state { advance.params[1 + at] } else { inst.results[at - state] };
-        for (block, first) in [(advance, 0), (back, state)] {
-            self.opaque(block.params[0]);
-            for (at, &param) in block.params[1..].iter().enumerate() {
-                self.define_carried(part(at), param, inst.args[1 + at]);
+        let (state, cotangents) = (advance.results.len(), back.results.len());
+        let (states, others) = inst.args[1..].split_at(state);
+        self.opaque(advance.params[0]);
+        for ((&own, &param), &init) in advance.params[1..].iter().zip(&advance.params[1..]).zip(states) {
+            self.define_carried(own, param, init);
+        }
+        self.insts(&advance.insts);
+        for ((&own, &init), &next) in advance.params[1..].iter().zip(states).zip(&advance.results) {
+            self.compare(own, init, next);
+        }
+        let mut inits = others;
+        if let Some(turn) = inst.blocks.get(2) {
+            for ((&own, &param), &init) in advance.params[1..].iter().zip(&turn.params).zip(states) {
+                self.define_carried(own, param, init);
             }
-            self.insts(&block.insts);
-            for (at, &next) in (first..).zip(&block.results) {
-                self.compare(part(at), inst.args[1 + at], next);
+            for (&param, &init) in turn.params[state..].iter().zip(others) {
+                self.define_by_names(param, self.found.axes[init.index()].clone());
+            }
+            self.insts(&turn.insts);
+            inits = &turn.results;
+        }
+        self.opaque(back.params[0]);
+        let (theirs, turned) = back.params[1..].split_at(state);
+        for ((&own, &param), &init) in advance.params[1..].iter().zip(theirs).zip(states) {
+            self.define_carried(own, param, init);
+        }
+        for ((&param, &result), &init) in turned.iter().zip(&inst.results).zip(inits) {
+            let keeps = |this: &Self, axis| this.keeps(result, axis);
+            self.define_begun(param, init, start, keeps);
+        }
+        self.insts(&back.insts);
+        for (((&param, &result), &init), &next) in
+            turned.iter().zip(&inst.results).zip(inits).zip(&back.results)
+        {
+            for axis in 0..self.function.ty(init).rank {
+                let len = self.begins(init, axis, start).unwrap_or(Len::Axis(param, axis));
+                if !self.found.axes[next.index()][usize::from(axis)].contains(&len) {
+                    self.broken.insert((result, axis));
+                }
             }
         }
-        for (&result, &init) in inst.results.iter().zip(&inst.args[1 + state..]) {
-            self.define_carried(result, result, init);
+        for (at, (&result, &init)) in inst.results.iter().zip(inits).enumerate() {
+            let keeps = |this: &Self, axis| at >= cotangents || this.keeps(result, axis);
+            self.define_begun(result, init, start, keeps);
         }
+    }
+
+    /// A length of an array as something that was there at a certain time.
+    fn begins(&self, array: Value, axis: u8, start: usize) -> Option<Len> {
+        let names = &self.found.axes[array.index()][usize::from(axis)];
+        names.iter().copied().find(|&len| self.age(len) <= start)
+    }
+
+    /// Defines something that is as long as `init` along the axes that it keeps, if what gives that length
+    /// was there at a certain time.
+    fn define_begun(&mut self, value: Value, init: Value, start: usize, keeps: impl Fn(&Self, u8) -> bool) {
+        let axis = |axis| {
+            let begins = self.begins(init, axis, start).filter(|_| keeps(self, axis));
+            begins.unwrap_or(Len::Axis(value, axis))
+        };
+        let axes = (0..self.function.ty(init).rank).map(axis).collect();
+        self.define(value, axes);
     }
 
     fn branch(&mut self, inst: &Inst) {

@@ -35,7 +35,9 @@ pub(super) fn reason(function: &Function, result: Value) -> Because {
 /// What a loop starts from, of an array that it carries: its first round changes that one.
 fn carried_from(inst: &Inst, inner: &Block, array: Value) -> Option<Value> {
     let at = inner.params.iter().position(|&param| param == array).filter(|_| inst.op.repeats())?;
-    inst.args.get(at).copied()
+    // A turn is given everything but the number of rounds.
+    let turns = inst.blocks.get(2).is_some_and(|turn| turn == inner);
+    inst.args.get(at + usize::from(turns)).copied()
 }
 
 enum Found {

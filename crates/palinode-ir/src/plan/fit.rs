@@ -4,11 +4,13 @@
 //! value and gradient that does the least work among those that fit, or a refusal that names the smallest
 //! budget that works. Tried are, in this order: keeping everything; computing more and more again in loops
 //! (`transform::Storage`); for each of these, computing values again outside of them (`remat`); and loops
-//! that keep a few snapshots instead of something in each round (`snapshots`).
+//! that keep a few snapshots instead of something in each round (`snapshots`). These run for their values
+//! first; then the best of them is tried with sweeps that turn.
 
 use palinode_core::Budget;
 
 use crate::interp::Datum;
+use crate::op::Op;
 use crate::passes;
 use crate::plan::effort::Effort;
 use crate::plan::remat::{rematerialize_from, rematerialize_within};
@@ -19,6 +21,14 @@ use crate::transform::{Recompute, Storage, TransformError, value_and_grad_stored
 
 /// Overheads up to this are not worth a further search.
 const LITTLE: f64 = 1.1;
+
+/// All effort of a search, and some more for a look at sweeps that turn.
+const WITH_TURNS: f64 = 1.25;
+
+/// Whether a sweep places its first snapshots in the run for the values.
+fn turns(found: &Snapshotted) -> bool {
+    found.program.count(|inst| matches!(inst.op, Op::Sweep { turns: true, .. })) > 0
+}
 
 /// Why there is no gradient within the budget.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -122,10 +132,12 @@ impl<R> Searched<'_, R> {
     pub(super) fn search(&self, limit: u64) -> Result<FittedGradient, FitError> {
         let &Searched { program, wrt, inputs, real_bytes, storage, is_stored } = self;
         let levels = if is_stored { core::slice::from_ref(&storage.recompute) } else { &Recompute::ALL[..] };
-        let gradient_of = |program: &Program, recompute| -> Result<Program, FitError> {
-            let storage = Storage { recompute, ..storage.clone() };
+        // With loops that run for their values first, as little as possible is there at once.
+        let gradient_in = |two_runs, program: &Program, recompute| -> Result<Program, FitError> {
+            let storage = Storage { recompute, two_runs, ..storage.clone() };
             Ok(narrow_kept(&passes::simplify(&value_and_grad_stored(program, wrt, &storage)?), &storage))
         };
+        let gradient_of = |program: &Program, recompute| gradient_in(true, program, recompute);
         let gradient = |recompute| gradient_of(program, recompute);
         // What the work is compared with.
         let kept = gradient(Recompute::Nothing)?;
@@ -135,7 +147,8 @@ impl<R> Searched<'_, R> {
         let has_loops = program.count(|inst| inst.op.repeats()) > 0;
         // Something is left for loops that keep states.
         effort.limit_to(0.5);
-        let mut tried = Tried { limit, all: (all.work, all.heap, all.exact), best: None, smallest: None };
+        let all_of = (all.work, all.heap, all.exact);
+        let mut tried = Tried { limit, all: all_of, best: None, smallest: None, swept: None };
         for (at, &recompute) in levels.iter().enumerate() {
             if at > 0 && (tried.is_good() || effort.is_over() || !has_loops) {
                 break;
@@ -168,6 +181,20 @@ impl<R> Searched<'_, R> {
                 found.into_iter().for_each(|found| tried.note(recompute, found));
             }
         }
+        // Loops that keep snapshots may do with one run less.
+        effort.limit_to(WITH_TURNS);
+        if let Some(Swept { recompute, loops, .. }) = tried.swept.take() {
+            let made = |program: &Program| -> Result<Program, FitError> {
+                let made = gradient_in(false, program, recompute)?;
+                effort.spend_making(made.size());
+                Ok(made)
+            };
+            let search = Search { inputs, real_bytes, limit, effort: &effort };
+            let loops = loops.iter().map(|one| (one.span, one.rounds)).collect();
+            if let Some(found) = search.with_snapshots(program, loops, &made)?.filter(turns) {
+                tried.note(recompute, found);
+            }
+        }
         let Tried { best, smallest, .. } = tried;
         // What is live at the peak is worth a walk only now. It may be longer than those of the search, and
         // know more: also of the smallest one, which then may fit.
@@ -190,6 +217,16 @@ struct Tried {
     best: Option<FittedGradient>,
     /// With the smallest peak.
     smallest: Option<FittedGradient>,
+    /// The best of those whose loops keep snapshots.
+    swept: Option<Swept>,
+}
+
+/// Something that was tried, with sweeps.
+struct Swept {
+    recompute: Recompute,
+    loops: Vec<SnapshotLoop>,
+    /// 0 and its work if it fits, else 1 and its bytes.
+    rank: (u8, f64),
 }
 
 impl Tried {
@@ -214,6 +251,11 @@ impl Tried {
             store_all: bytes(self.all.1),
         };
         found.is_overhead_exact |= found.keeps_everything();
+        let sweeps = found.program.count(|inst| matches!(inst.op, Op::Sweep { turns: false, .. }));
+        let rank = if fits { (0, overhead) } else { (1, heap as f64) };
+        if sweeps > 0 && self.swept.as_ref().is_none_or(|swept| rank < swept.rank) {
+            self.swept = Some(Swept { recompute, loops: found.loops.clone(), rank });
+        }
         if fits && self.best.as_ref().is_none_or(|best| overhead < best.overhead) {
             self.best = Some(found);
         } else if self.smallest.as_ref().is_none_or(|smallest| heap < smallest.prediction.heap) {

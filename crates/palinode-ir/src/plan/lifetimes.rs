@@ -195,7 +195,9 @@ impl Scan {
                 self.taken.push((inst.args[changed], inst.results[0], at));
             }
         }
-        for block in &inst.blocks {
+        // The turn of a sweep runs before its rounds are reversed.
+        let order: &[usize] = if inst.blocks.len() == 3 { &[0, 2, 1] } else { &[0, 1] };
+        for block in order.iter().filter_map(|&at| inst.blocks.get(at)) {
             self.block(block, depth + 1);
         }
         let end = self.points.len() - 1;
@@ -217,10 +219,24 @@ impl Scan {
                 self.join(back.params[1 + at], advance.params[1 + at]);
                 self.join(next, advance.params[1 + at]);
             }
-            for (at, &result) in inst.results.iter().enumerate() {
+            for (at, &result) in inst.results.iter().enumerate().take(back.results.len()) {
                 self.join(back.params[1 + state + at], result);
-                self.taken.push((inst.args[1 + state + at], result, end));
+                if inst.blocks.len() == 2 {
+                    self.taken.push((inst.args[1 + state + at], result, end));
+                }
                 self.join(back.results[at], result);
+            }
+            if let Some(turn) = inst.blocks.get(2) {
+                let (ends, given) = turn.params.split_at(state);
+                for (&end, &own) in ends.iter().zip(&advance.params[1..]) {
+                    self.join(end, own);
+                }
+                for (&arg, &inner) in inst.args[1 + state..].iter().zip(given) {
+                    self.join(inner, arg);
+                }
+                for (&given, &result) in turn.results.iter().zip(&inst.results) {
+                    self.join(given, result);
+                }
             }
         } else if inst.op.repeats() {
             let body = &inst.blocks[inst.blocks.len() - 1];

@@ -3,6 +3,9 @@
 //! Input: a program, which loops keep how much, a budget. Output: a gradient in which the loops that keep
 //! most keep states instead of logs, each as many as fit.
 //!
+//! Loops run for their values before their sweeps begin, so that what is between has all memory to itself. At
+//! the end `fit` asks for the best of these once more, with sweeps that turn.
+//!
 //! Tried are the loop that keeps most, the two that keep most, and so on; for each of these first as few
 //! states as are worth while ([`MOST_SWEEPS`]), then, loop by loop, as many as fit. Sweeps follow each other,
 //! so that they do not compete; one inside another's round does, and gets what the outer one leaves.
@@ -30,18 +33,24 @@ pub struct SnapshotLoop {
     pub rounds: u64,
     /// How many states it keeps at once.
     pub snapshots: u64,
+    /// Whether the run for the values places the first of them; otherwise it is a run apart.
+    pub turns: bool,
 }
 
 impl SnapshotLoop {
     /// How many rounds are run forwards in all: for the values, to get states back, and before each round is
     /// gone through backwards.
     pub fn forward_rounds(&self) -> u64 {
-        self.rounds.saturating_add(self.fewest_rounds())
+        if self.turns {
+            return self.fewest_rounds();
+        }
+        self.rounds.saturating_mul(2).saturating_add(advances(self.rounds, self.snapshots))
     }
 
-    /// The fewest rounds that any schedule of so many snapshots takes to reverse the loop.
+    /// The fewest rounds that any schedule of so many snapshots takes for the values and to reverse the loop:
+    /// what is between the two ways is a step behind the last round.
     pub fn fewest_rounds(&self) -> u64 {
-        self.rounds.saturating_add(advances(self.rounds, self.snapshots))
+        self.rounds.saturating_add(advances(self.rounds.saturating_add(1), self.snapshots))
     }
 }
 
@@ -61,6 +70,15 @@ fn fewest(rounds: u64) -> u64 {
         snapshots += 1;
     }
     snapshots
+}
+
+/// Whether the sweep of a loop places its first snapshots in the run for the values, wherever there is one.
+fn turns(program: &Program, span: Span) -> bool {
+    let sweeps = |wanted: bool| {
+        program
+            .count(|inst| inst.span == span && matches!(inst.op, Op::Sweep { turns, .. } if turns == wanted))
+    };
+    sweeps(true) > 0 && sweeps(false) == 0
 }
 
 /// A search for gradients within `limit` bytes.
@@ -90,28 +108,44 @@ impl<R> Search<'_, R> {
             if self.effort.is_over() {
                 break;
             }
-            let mut chosen: Vec<SnapshotLoop> = loops[..count]
-                .iter()
-                .map(|&&Growth { span, rounds, .. }| SnapshotLoop { span, rounds, snapshots: fewest(rounds) })
-                .collect();
-            let marked = crate::transform::keeping(program, &|inst| {
-                // What the source says stays.
-                inst.op.keep().or_else(|| snapshots_of(&chosen, inst).map(Keep::Snapshots))
-            });
-            let made = gradient(&marked)?;
-            // A plan that cannot be made (states that get longer, for too many rounds) is no reason to give
-            // up the others.
-            let fitted = rematerialize_within(&made, self.inputs, self.real_bytes, self.limit, self.effort);
-            let Ok(Fitted { program: mut made, mut prediction, repeated, .. }) = fitted else { continue };
-            if prediction.heap <= self.limit {
-                for at in 0..chosen.len() {
-                    prediction = self.most_snapshots(&mut made, &mut chosen, at, prediction);
-                }
-                set_snapshots(&mut made, &chosen);
-            }
-            found.push(Snapshotted { program: made, prediction, repeated, loops: chosen });
+            let chosen = loops[..count].iter().map(|growth| (growth.span, growth.rounds)).collect();
+            found.extend(self.with_snapshots(program, chosen, gradient)?);
         }
         Ok(found)
+    }
+
+    /// The gradient in which these loops, with so many rounds, keep states; nothing if there is no plan of
+    /// it.
+    ///
+    /// # Errors
+    /// Those of `gradient`.
+    pub(super) fn with_snapshots<E>(
+        &self,
+        program: &Program,
+        loops: Vec<(Span, u64)>,
+        gradient: &dyn Fn(&Program) -> Result<Program, E>,
+    ) -> Result<Option<Snapshotted>, E> {
+        let one = |(span, rounds)| SnapshotLoop { span, rounds, snapshots: fewest(rounds), turns: false };
+        let mut chosen: Vec<SnapshotLoop> = loops.into_iter().map(one).collect();
+        let marked = crate::transform::keeping(program, &|inst| {
+            // What the source says stays.
+            inst.op.keep().or_else(|| snapshots_of(&chosen, inst).map(Keep::Snapshots))
+        });
+        let made = gradient(&marked)?;
+        // A plan that cannot be made (states that get longer, for too many rounds) is no reason to give up
+        // the others.
+        let fitted = rematerialize_within(&made, self.inputs, self.real_bytes, self.limit, self.effort);
+        let Ok(Fitted { program: mut made, mut prediction, repeated, .. }) = fitted else { return Ok(None) };
+        if prediction.heap <= self.limit {
+            for at in 0..chosen.len() {
+                prediction = self.most_snapshots(&mut made, &mut chosen, at, prediction);
+            }
+            set_snapshots(&mut made, &chosen);
+        }
+        for one in &mut chosen {
+            one.turns = turns(&made, one.span);
+        }
+        Ok(Some(Snapshotted { program: made, prediction, repeated, loops: chosen }))
     }
 
     /// Gives a loop as many states as fit. The peak rises with their number, mostly by the same for each:
@@ -165,7 +199,8 @@ fn set_snapshots(program: &mut Program, chosen: &[SnapshotLoop]) {
     fn set(block: &mut Block, chosen: &[SnapshotLoop]) {
         for inst in &mut block.insts {
             let snapshots = snapshots_of(chosen, inst);
-            if let (Op::Sweep { keep: Keep::Snapshots(now) }, Some(snapshots)) = (&mut inst.op, snapshots) {
+            if let (Op::Sweep { keep: Keep::Snapshots(now), .. }, Some(snapshots)) = (&mut inst.op, snapshots)
+            {
                 *now = snapshots;
             }
             inst.blocks.iter_mut().for_each(|block| set(block, chosen));

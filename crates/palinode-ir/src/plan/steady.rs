@@ -106,7 +106,7 @@ fn counter(forgot: bool) -> Course {
 pub(super) fn sweeps_alike(function: &Function, inst: &Inst, forgot: bool) -> bool {
     let mut check = Check { function, facts: HashMap::new(), constant: HashSet::new() };
     let line = Fact { contents: Course::Line, ..Fact::default() };
-    for block in &inst.blocks {
+    for block in &inst.blocks[..2] {
         check.set(block.params[0], Fact { contents: counter(forgot), ..Fact::default() });
     }
     let integer = |&arg: &Value| if function.ty(arg).is_real() { Fact::default() } else { line };
@@ -163,6 +163,11 @@ impl Check<'_> {
                 let first: Vec<Fact> = inst.args[1..].iter().map(|&arg| self.fact(arg)).collect();
                 let all = self.swept(inst, first)?;
                 inst.results.iter().zip(&all[state..]).for_each(|(&result, &fact)| self.set(result, fact));
+                // What else the turn gives.
+                if let Some(turn) = inst.blocks.get(2) {
+                    let more = inst.results.iter().zip(&turn.results).skip(inst.blocks[1].results.len());
+                    more.for_each(|(&result, &given)| self.set(result, self.fact(given)));
+                }
                 Some(())
             }
             Op::If => {
@@ -182,14 +187,26 @@ impl Check<'_> {
         }
     }
 
-    /// What is known of the state and the cotangents of a sweep, whatever the round, if they start with this.
+    /// What is known of the state and the cotangents of a sweep, whatever the round, if they, or the state
+    /// and what its turn is given, start with this.
     fn swept(&mut self, inst: &Inst, mut carried: Vec<Fact>) -> Option<Vec<Fact>> {
-        let (advance, back) = (&inst.blocks[0], &inst.blocks[1]);
+        let (advance, back, turn) = (&inst.blocks[0], &inst.blocks[1], inst.blocks.get(2));
+        let state = advance.results.len();
+        let given = if turn.is_some() { carried.split_off(state) } else { Vec::new() };
+        carried.resize(state + back.results.len(), Fact::default());
         loop {
-            for block in [advance, back] {
-                block.params[1..].iter().zip(&carried).for_each(|(&param, &fact)| self.set(param, fact));
-                self.block(block)?;
+            let begins = |this: &mut Self, block: &Block, params: &[Value], carried: &[Fact]| {
+                params.iter().zip(carried).for_each(|(&param, &fact)| this.set(param, fact));
+                this.block(block)
+            };
+            begins(self, advance, &advance.params[1..], &carried)?;
+            if let Some(turn) = turn {
+                begins(self, turn, &turn.params, &[&carried[..state], &given].concat())?;
+                for (fact, &found) in carried[state..].iter_mut().zip(&turn.results) {
+                    *fact = fact.or(self.fact(found));
+                }
             }
+            begins(self, back, &back.params[1..], &carried)?;
             let next = advance.results.iter().chain(&back.results);
             let next: Vec<Fact> =
                 carried.iter().zip(next).map(|(&fact, &next)| fact.or(self.fact(next))).collect();

@@ -406,7 +406,7 @@ impl<'p> Walk<'p> {
         match &inst.op {
             Op::For { descending, .. } => self.for_loop(inst, marks, *descending),
             Op::While { .. } => self.while_loop(inst, marks),
-            Op::Sweep { keep } => self.sweep(inst, marks, *keep),
+            Op::Sweep { keep, .. } => self.sweep(inst, marks, *keep),
             Op::If => self.branch(inst, marks),
             Op::Call(callee) => {
                 let args = self.fetch(&inst.args, &marks.dies);

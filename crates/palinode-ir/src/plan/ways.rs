@@ -90,7 +90,8 @@ impl<'a> Ways<'a> {
     pub fn try_next(&mut self) -> Result<Option<Way>, TransformError> {
         let levels = self.asked.levels();
         let back = |program: &Program, level: Recompute, kept: Kept| {
-            let storage = self.asked.storage(level);
+            // Nobody knows whether snapshots fit beside what is between the two ways.
+            let storage = Storage { two_runs: true, ..self.asked.storage(level) };
             let code = Code::on(&self.asked.engine, &derived(program, self.of.wrt, &storage)?);
             Ok(Some(Way::Back { code, storage, kept }))
         };
@@ -235,15 +236,20 @@ impl LoopWays<'_> {
         self.small().into_iter().filter_map(heap).min()
     }
 
+    /// What takes the least memory.
+    fn least_storage(&self) -> Storage {
+        Storage { two_runs: true, ..self.most_again() }
+    }
+
     /// Ways that keep few snapshots, whatever the budget: of the watched loops, and then of all.
     fn small(&self) -> Vec<LoopWay> {
         let of_watched = |snapshots: u64| {
             let limit =
                 |inst: &Inst| inst.op.keep().or(self.is_watched(inst).then_some(Keep::Snapshots(snapshots)));
-            self.way(self.most_again(), &limit)
+            self.way(self.least_storage(), &limit)
         };
         let mut ways = [SNAPSHOTS, 3, 1].map(of_watched).into_iter().collect::<Vec<_>>();
-        ways.push(self.way(self.most_again(), &|inst| inst.op.keep().or(Some(Keep::Snapshots(1)))));
+        ways.push(self.way(self.least_storage(), &|inst| inst.op.keep().or(Some(Keep::Snapshots(1)))));
         ways
     }
 
@@ -290,7 +296,7 @@ impl LoopWays<'_> {
                 let outer = |inst: &Inst| inst.op.keep().or(part(2).filter(|_| is_watched(inst)));
                 let mut ways = vec![self.way(self.asked.storage.clone(), &outer)];
                 ways.extend(
-                    PARTS.map(|size| self.way(self.most_again(), &|inst| inst.op.keep().or(part(size)))),
+                    PARTS.map(|size| self.way(self.least_storage(), &|inst| inst.op.keep().or(part(size)))),
                 );
                 ways
             }

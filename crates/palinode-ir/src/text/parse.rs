@@ -490,7 +490,8 @@ impl<'t, 'a> Parser<'t, 'a> {
         }
     }
 
-    /// `snapshots 3 k in n (state) {...} back k (state) (cotangents) {...}`.
+    /// `snapshots 3 k in n (state) {...} back k (state) (cotangents) {...}`; with a turn
+    /// `snapshots 3 k in n (state) {...} turn (state) (given) {...} back k (state) (cotangents) {...}`.
     fn sweep(&mut self, start: Token<'a>) -> Parsed<Applied> {
         let Some(keep) = self.keep()? else {
             return self.error(start, "a sweep says how much it may keep: `sweep snapshots 3 k in n ...`");
@@ -501,16 +502,32 @@ impl<'t, 'a> Parser<'t, 'a> {
         let n = self.value()?;
         let (state, initial) = self.carried()?;
         let advance = Block { params: [&[k], &state[..]].concat(), ..self.block()? };
+        let mut turn = None;
+        if self.here().kind == Kind::Word("turn") {
+            self.at += 1;
+            let state = self.list('(', ')', Self::typed)?;
+            let state = self.define_all(state)?;
+            let (given, values) = self.carried()?;
+            let block = Block { params: [&state[..], &given[..]].concat(), ..self.block()? };
+            turn = Some((block, values));
+        }
         self.keyword("back")?;
         let k = self.word("the counter")?;
         let k = self.define(k, Type::INT)?;
         let state = self.list('(', ')', Self::typed)?;
         let state = self.define_all(state)?;
-        let (cotangents, seeds) = self.carried()?;
-        let types = self.types(&cotangents);
+        let (cotangents, others) = match turn {
+            None => self.carried()?,
+            Some((_, ref values)) => {
+                let cotangents = self.list('(', ')', Self::typed)?;
+                (self.define_all(cotangents)?, values.clone())
+            }
+        };
+        let types = self.types(turn.as_ref().map_or(&cotangents, |(turn, _)| &turn.results));
         let back = Block { params: [&[k], &state[..], &cotangents[..]].concat(), ..self.block()? };
-        let args = [&[n], &initial[..], &seeds[..]].concat();
-        Ok((Op::Sweep { keep }, args, vec![advance, back], types))
+        let args = [&[n], &initial[..], &others[..]].concat();
+        let op = Op::Sweep { keep, turns: turn.is_some() };
+        Ok((op, args, [advance, back].into_iter().chain(turn.map(|(turn, _)| turn)).collect(), types))
     }
 
     fn for_loop(&mut self) -> Parsed<Applied> {

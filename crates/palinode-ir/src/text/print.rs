@@ -168,8 +168,8 @@ impl Printer<'_> {
                 self.put(&text);
                 self.braces(body, depth);
             }
-            Op::Sweep { keep } => {
-                let (advance, back) = (inst.blocks.first(), inst.blocks.get(1));
+            Op::Sweep { keep, .. } => {
+                let (advance, back, turn) = (inst.blocks.first(), inst.blocks.get(1), inst.blocks.get(2));
                 let counter =
                     |block: Option<&Block>| self.value(block.and_then(|block| block.params.first()));
                 let state = advance.map_or(0, |block| block.params.len().saturating_sub(1));
@@ -182,15 +182,19 @@ impl Printer<'_> {
                 );
                 let params = back.map_or(&[][..], |block| block.params.get(1..).unwrap_or_default());
                 let (state, rest) = params.split_at(state.min(params.len()));
-                let first = 1 + state.len();
-                let between = format!(
-                    " back {} ({}) ({}) ",
-                    counter(back),
-                    self.typed(state),
-                    self.initial(rest, inst.args.get(first..).unwrap_or_default())
-                );
+                let others = inst.args.get(1 + state.len()..).unwrap_or_default();
+                let cotangents = if turn.is_some() { self.typed(rest) } else { self.initial(rest, others) };
+                let between = format!(" back {} ({}) ({cotangents}) ", counter(back), self.typed(state));
+                let turning = turn.map(|block| {
+                    let (state, given) = block.params.split_at(state.len().min(block.params.len()));
+                    format!(" turn ({}) ({}) ", self.typed(state), self.initial(given, others))
+                });
                 self.put(&text);
                 self.braces(advance, depth);
+                if let Some(turning) = turning {
+                    self.put(&turning);
+                    self.braces(turn, depth);
+                }
                 self.put(&between);
                 self.braces(back, depth);
             }

@@ -166,13 +166,21 @@ impl Flow<'_> {
                     self.pass_down(params, &inst.results);
                 }
                 Op::Sweep { .. } => {
-                    let Swept { state, seeds, advance, back } = swept(inst);
+                    let Swept { state, seeds, advance, back, turn } = swept(inst);
                     let (states, cotangents) = back.params[1..].split_at(state.len());
                     self.pass_down(state, &advance.params[1..]);
                     self.down(advance);
                     self.changed |= self.pass_down(&advance.results, &advance.params[1..]);
                     self.pass_down(&advance.params[1..], states);
-                    self.pass_down(seeds, cotangents);
+                    if let Some(turn) = turn {
+                        self.pass_down(states, &turn.params);
+                        self.pass_down(seeds, &turn.params[states.len()..]);
+                        self.down(turn);
+                        self.pass_down(&turn.results, cotangents);
+                        self.pass_down(&turn.results, &inst.results);
+                    } else {
+                        self.pass_down(seeds, cotangents);
+                    }
                     self.down(back);
                     self.changed |= self.pass_down(&back.results, cotangents);
                     self.pass_down(cotangents, &inst.results);
@@ -223,15 +231,24 @@ impl Flow<'_> {
                     self.pass_up(init, params);
                 }
                 Op::Sweep { .. } => {
-                    let Swept { state, seeds, advance, back } = swept(inst);
+                    let Swept { state, seeds, advance, back, turn } = swept(inst);
                     let (states, cotangents) = back.params[1..].split_at(state.len());
                     self.pass_up(&back.results, &inst.results);
                     self.pass_up(&back.results, cotangents);
                     self.up(back);
                     self.changed |= self.pass_up(&back.results, cotangents);
                     self.pass_up(cotangents, &inst.results);
-                    self.pass_up(seeds, cotangents);
                     self.pass_up(&advance.params[1..], states);
+                    if let Some(turn) = turn {
+                        self.pass_up(&turn.results, cotangents);
+                        let more = cotangents.len();
+                        self.pass_up(&turn.results[more..], &inst.results[more..]);
+                        self.up(turn);
+                        self.pass_up(&advance.params[1..], &turn.params);
+                        self.pass_up(seeds, &turn.params[states.len()..]);
+                    } else {
+                        self.pass_up(seeds, cotangents);
+                    }
                     self.pass_up(&advance.results, &advance.params[1..]);
                     self.up(advance);
                     self.changed |= self.pass_up(&advance.results, &advance.params[1..]);
@@ -273,14 +290,15 @@ pub(crate) fn carried(inst: &Inst) -> (&[Value], &[Value], &Block) {
 pub(crate) struct Swept<'a> {
     /// The initial state.
     pub(crate) state: &'a [Value],
-    /// The initial cotangents.
+    /// The initial cotangents, or what the turn is given besides the state.
     pub(crate) seeds: &'a [Value],
     pub(crate) advance: &'a Block,
     pub(crate) back: &'a Block,
+    pub(crate) turn: Option<&'a Block>,
 }
 
 pub(crate) fn swept(inst: &Inst) -> Swept<'_> {
     let (advance, back) = (&inst.blocks[0], &inst.blocks[1]);
     let (state, seeds) = inst.args[1..].split_at(advance.results.len());
-    Swept { state, seeds, advance, back }
+    Swept { state, seeds, advance, back, turn: inst.blocks.get(2) }
 }

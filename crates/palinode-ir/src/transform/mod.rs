@@ -38,6 +38,7 @@ mod storage;
 mod symbol;
 mod tangent;
 mod transpose;
+mod turn;
 mod unsweep;
 
 use std::sync::Arc;
@@ -53,6 +54,7 @@ use split::Splitter;
 use split::Versions;
 pub(crate) use tangent::Differentiator;
 use tangent::Tangents;
+use turn::turned;
 use unsweep::unsweep;
 
 pub use keep::keeping;
@@ -263,13 +265,14 @@ enum Seeds {
     FirstIsOne,
 }
 
-/// Reverse mode: the original results, and a cotangent for each argument in `wrt`.
+/// Reverse mode: the original results, or so many of them, and a cotangent for each argument in `wrt`.
 fn reverse(
     program: &Program,
     wrt: &[usize],
     how: Seeds,
     storage: &Storage,
-) -> Result<(Program, usize), TransformError> {
+    kept: usize,
+) -> Result<Program, TransformError> {
     check_wrt(program, wrt)?;
     let (program, mut main) = prepared(unsweep(program));
     let mut differentiator = Differentiator::new(program.functions);
@@ -323,13 +326,22 @@ fn reverse(
     if let Some((span, op)) = problem.or(versions.not_linear.take()) {
         return Err(TransformError::NotLinear { op, span });
     }
-    function.body = Block { params, insts, results: [known_results, found].concat() };
-    let mut outputs = program.outputs.clone();
+    let kept = kept.min(count);
+    function.body = Block { params, insts, results: [&known_results[..kept], &found].concat() };
+    let mut outputs = program.outputs[..kept].to_vec();
     for &position in wrt {
         let name = main.name_of(main.body.params[position]).map_or("argument", |name| name);
         outputs.push(format!("grad_{name}").into());
     }
-    Ok((with_entry(versions.differentiator.functions, program.entry, function, outputs), count))
+    let mut functions = versions.differentiator.functions;
+    functions[program.entry.index()] = function;
+    functions.iter_mut().for_each(Function::renumber);
+    let mut made = Program { functions, entry: program.entry, outputs };
+    // Before what is dead goes, loops and their sweeps have the same text.
+    if !storage.two_runs {
+        turned(&mut made);
+    }
+    Ok(passes::without_dead(made))
 }
 
 /// A program cut in two at a point: what depends on the point only, and what is linear in the tangents.
@@ -419,7 +431,7 @@ pub fn transpose(program: &Program, by: &[usize]) -> Result<Program, TransformEr
 /// # Errors
 /// If an entry of `wrt` is not a real argument.
 pub fn vjp(program: &Program, wrt: &[usize]) -> Result<Program, TransformError> {
-    let (program, _) = reverse(program, wrt, Seeds::Arguments, &Storage::default())?;
+    let program = reverse(program, wrt, Seeds::Arguments, &Storage::default(), usize::MAX)?;
     Ok(verified(program, "vjp"))
 }
 
@@ -435,7 +447,7 @@ fn scalar_result(program: &Program) -> Result<(), TransformError> {
 /// The gradient of the first result, beside all results.
 pub(crate) fn results_and_grad(program: &Program, wrt: &[usize]) -> Result<Program, TransformError> {
     scalar_result(program)?;
-    let (program, _) = reverse(program, wrt, Seeds::FirstIsOne, &Storage::default())?;
+    let program = reverse(program, wrt, Seeds::FirstIsOne, &Storage::default(), usize::MAX)?;
     Ok(verified(program, "grad"))
 }
 
@@ -446,12 +458,7 @@ fn gradient(
     storage: &Storage,
 ) -> Result<Program, TransformError> {
     scalar_result(program)?;
-    let (mut program, count) = reverse(program, wrt, Seeds::FirstIsOne, storage)?;
-    let entry = program.entry.index();
-    let kept = usize::from(with_value);
-    program.functions[entry].body.results.drain(kept..count);
-    program.outputs.drain(kept..count);
-    Ok(passes::without_dead(program))
+    reverse(program, wrt, Seeds::FirstIsOne, storage, usize::from(with_value))
 }
 
 /// A program that gives the first result and its gradient: see the module's table.

@@ -58,7 +58,7 @@ impl Splitter<'_> {
         let args = [&[rounds], &pick(init)[..], &way.args[..]].concat();
         let results = way.results.clone();
         self.b.push(Inst {
-            op: Op::Sweep { keep },
+            op: Op::Sweep { keep, turns: false },
             args: args.into(),
             blocks: vec![advance, back],
             results: results.into(),

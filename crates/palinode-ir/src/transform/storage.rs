@@ -32,6 +32,9 @@ pub struct Storage {
     /// How often each `while` goes round, if a run has counted that: the gradient is for the inputs of that
     /// run, and a plan of it can be made.
     pub rounds: Vec<Rounds>,
+    /// Whether loops that keep snapshots run for their values before their sweeps start again: one run more,
+    /// but what happens between has all memory to itself.
+    pub two_runs: bool,
 }
 
 impl From<Recompute> for Storage {

@@ -456,7 +456,7 @@ impl Writer<'_> {
 
     /// A sweep over a state and cotangents with tangents beside them.
     fn sweep(&mut self, inst: &Inst) {
-        let Swept { state, seeds, advance, back } = swept(inst);
+        let Swept { state, seeds, advance, back, turn } = swept(inst);
         let active = |this: &Self, params: &[Value]| -> Vec<usize> {
             (0..params.len()).filter(|&at| this.is_active(params[at])).collect()
         };
@@ -476,19 +476,42 @@ impl Writer<'_> {
             results.push(self.tangent_or_zeros(back.results[at]));
         }
         let new_back = self.builder.close(&results);
+        let mut blocks = vec![new_advance, new_back];
+        // What is behind the state: cotangents, or what the turn is given.
+        let mut others = turning.clone();
+        let (found, more) = inst.results.split_at(cotangents.len());
+        let mut results = [found, &tangents(self, found, &turning), more].concat();
+        if let Some(turn) = turn {
+            let (states, given) = turn.params.split_at(state.len());
+            let (ends, rests) = turn.results.split_at(cotangents.len());
+            others = active(self, given);
+            let of_states = tangents(self, states, &moving);
+            let of_given = tangents(self, given, &others);
+            self.builder.open_with([states, &of_states, given, &of_given].concat());
+            self.insts(&turn.insts);
+            let mut gives = ends.to_vec();
+            for &at in &turning {
+                gives.push(self.tangent_or_zeros(ends[at]));
+            }
+            gives.extend(rests);
+            let besides = active(self, more);
+            for &at in &besides {
+                gives.push(self.tangent_or_zeros(rests[at]));
+            }
+            blocks.push(self.builder.close(&gives));
+            results.extend(tangents(self, more, &besides));
+        }
         self.builder.at(inst.span);
         let mut args = [&inst.args[..1], state].concat();
         for &at in &moving {
             args.push(self.tangent_or_zeros(state[at]));
         }
         args.extend(seeds);
-        for &at in &turning {
+        for &at in &others {
             args.push(self.tangent_or_zeros(seeds[at]));
         }
-        let mut results = inst.results.clone();
-        results.extend(tangents(self, &inst.results, &turning));
-        let blocks = vec![new_advance, new_back];
-        self.builder.push(Inst { op: inst.op.clone(), args: args.into(), blocks, results, span: inst.span });
+        let (op, results) = (inst.op.clone(), results.into());
+        self.builder.push(Inst { op, args: args.into(), blocks, results, span: inst.span });
     }
 
     fn branch(&mut self, inst: &Inst) {

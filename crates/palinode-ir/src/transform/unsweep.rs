@@ -26,24 +26,35 @@ pub(crate) fn unsweep(program: &Program) -> Program {
 
 fn without_sweeps(function: &Function) -> Function {
     let mut builder = FunctionBuilder::rewrite(function);
-    insts(&mut builder, &function.body.insts);
+    let mut stands = FastMap::default();
+    insts(&mut builder, &function.body.insts, &mut stands);
     let (mut made, mistakes) = builder.finish(&function.body.results);
     assert!(mistakes.is_empty(), "loops with logs are well typed: {mistakes:?}");
+    // What a turn gives may be what another one gives.
+    let last = |mut value: Value| {
+        while let Some(&other) = stands.get(&value) {
+            value = other;
+        }
+        value
+    };
+    let all: FastMap<Value, Value> = stands.keys().map(|&value| (value, last(value))).collect();
+    made.body.substitute(&all);
     made.tangent_rule = function.tangent_rule;
     made.renumber();
     made
 }
 
-fn insts(b: &mut FunctionBuilder, list: &[Inst]) {
+/// Rewrites instructions; notes what stands for results that are gone.
+fn insts(b: &mut FunctionBuilder, list: &[Inst], stands: &mut FastMap<Value, Value>) {
     for inst in list {
         let mut inst = inst.clone();
         for block in &mut inst.blocks {
             b.open_with(block.params.clone());
-            insts(b, &block.insts);
+            insts(b, &block.insts, stands);
             *block = b.close(&block.results);
         }
         b.at(inst.span);
-        if matches!(inst.op, Op::Sweep { .. }) { expand(b, &inst) } else { b.push(inst) }
+        if matches!(inst.op, Op::Sweep { .. }) { stands.extend(expand(b, &inst)) } else { b.push(inst) }
     }
 }
 
@@ -54,8 +65,9 @@ fn log_types(ty: Type) -> Vec<Type> {
     [vec![of(Elem::Int); numbers], vec![of(ty.elem)]].concat()
 }
 
-fn expand(b: &mut FunctionBuilder, inst: &Inst) {
-    let Swept { state, seeds, advance, back } = swept(inst);
+/// Writes the loops of a sweep; gives what stands for results that are not cotangents.
+fn expand(b: &mut FunctionBuilder, inst: &Inst) -> FastMap<Value, Value> {
+    let Swept { state, seeds, advance, back, turn } = swept(inst);
     let n = inst.args[0];
     let types: Vec<Type> = state.iter().map(|&value| b.ty(value)).collect();
     let logs: Vec<Type> = types.iter().flat_map(|&ty| log_types(ty)).collect();
@@ -77,6 +89,16 @@ fn expand(b: &mut FunctionBuilder, inst: &Inst) {
     );
 
     let (states, cotangents) = back.params[1..].split_at(state.len());
+    let mut seeds = seeds.to_vec();
+    if let Some(turn) = turn {
+        let given = results[..state.len()].iter().chain(&seeds).copied();
+        let map: FastMap<Value, Value> = turn.params.iter().copied().zip(given).collect();
+        let mut turn: Block = turn.clone();
+        turn.substitute(&map);
+        turn.insts.into_iter().for_each(|inst| b.push(inst));
+        seeds = turn.results;
+    }
+    let more = seeds.split_off(cotangents.len());
     b.open_with([&back.params[..1], cotangents].concat());
     let found = read_state(b, back.params[0], &types, &results[state.len()..]);
     let map: FastMap<Value, Value> = states.iter().copied().zip(found).collect();
@@ -86,11 +108,12 @@ fn expand(b: &mut FunctionBuilder, inst: &Inst) {
     let block = b.close(&body.results);
     b.push(Inst {
         op: Op::For { descending: true, keep: None },
-        args: [&[n], seeds].concat().into(),
+        args: [&[n], &seeds[..]].concat().into(),
         blocks: vec![block],
-        results: inst.results.clone(),
+        results: inst.results[..cotangents.len()].into(),
         span: inst.span,
     });
+    inst.results[cotangents.len()..].iter().copied().zip(more).collect()
 }
 
 fn push_state(b: &mut FunctionBuilder, state: &[Value], logs: &[Value]) -> Vec<Value> {

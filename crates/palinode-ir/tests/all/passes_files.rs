@@ -21,7 +21,7 @@ fn apply(names: &str, text: &str, what: &str) -> String {
 #[test]
 fn passes_do_what_the_files_say() {
     let bless = crate::is_blessed();
-    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/passes");
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("passes");
     let mut files: Vec<_> = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.sort();
     let (mut cases, mut wrong) = (0, Vec::new());

@@ -131,7 +131,7 @@ pub(crate) fn given(model: &pal::Model) -> Option<Vec<Datum<f64>>> {
 
 #[test]
 fn the_account_is_exact_over_the_examples() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../examples");
     let mut checked = Checked::default();
     let mut paths: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     paths.sort();

@@ -543,6 +543,13 @@ fn state_forgotten(form: &mut LoopForm) -> bool {
     })
 }
 
+fn turn_forgotten(form: &mut LoopForm) -> bool {
+    each(form, &mut |stmt| match stmt {
+        Stmt::Sweep { turn, .. } => turn.take().is_some(),
+        _ => false,
+    })
+}
+
 fn one_snapshot_more(form: &mut LoopForm) -> bool {
     each(form, &mut |stmt| match stmt {
         Stmt::Sweep { room, state, .. } if !state.is_empty() => {
@@ -659,7 +666,7 @@ fn deferred_without_log(form: &mut LoopForm) -> bool {
 /// Each bug, and how it may show itself.
 type Bug = (&'static str, fn(&mut LoopForm) -> bool, &'static [Law]);
 
-const BUGS: [Bug; 34] = {
+const BUGS: [Bug; 35] = {
     use Law::{Bits, GoesOn, Steps, Stops, Verifier};
     [
         ("rows are a step too close", wrong_stride, &[Bits]),
@@ -686,6 +693,7 @@ const BUGS: [Bug; 34] = {
         ("the other branch", other_branch, &[Bits]),
         ("ties hold", ties_hold, &[Bits]),
         ("a part of a state is not kept", state_forgotten, &[Bits]),
+        ("a sweep does not turn", turn_forgotten, &[Bits]),
         ("a snapshot without memory", one_snapshot_more, &[Verifier]),
         ("memory is shared too early", shared_too_early, &[Bits, Verifier]),
         ("a system is not transposed", wrong_system, &[Bits]),

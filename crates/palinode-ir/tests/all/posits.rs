@@ -107,7 +107,7 @@ fn compare<W: PositWidth>(
 }
 
 /// How many numbers of each program are compared: `PALINODE_NUMBERS=4` takes minutes in debug builds, and
-/// looks at gradients that are not simplified, too.
+/// looks at gradients that are not simplified and at all examples in 64 bits, too.
 fn most_numbers() -> usize {
     std::env::var("PALINODE_NUMBERS").ok().and_then(|n| n.parse().ok()).unwrap_or(1)
 }
@@ -119,7 +119,7 @@ const REFUSED_IN_32_BITS: [&str; 1] = ["implicit_euler"];
 fn values_and_gradients_of_the_examples() {
     let [mut narrow, mut wide] = [(); 2].map(|()| Compared { telling: 0, vague: 0, worst: 0.0 });
     let mut refused = BTreeSet::new();
-    for (name, source) in examples() {
+    for (at, (name, source)) in examples().into_iter().enumerate() {
         let model = compile(&source);
         // What all numbers hold, so that nothing is rounded on the way in.
         let given: Vec<Datum<f64>> =
@@ -130,8 +130,10 @@ fn values_and_gradients_of_the_examples() {
         let simplified = passes::simplify(&gradient);
         let programs = [&model.program, &simplified, &gradient];
         for program in &programs[..most_numbers().clamp(2, 3)] {
-            compare::<i64>(&name, program, &given, &mut wide)
-                .unwrap_or_else(|error| panic!("{name}: {error}"));
+            if most_numbers() > 1 || at % 2 == 0 {
+                compare::<i64>(&name, program, &given, &mut wide)
+                    .unwrap_or_else(|error| panic!("{name}: {error}"));
+            }
             match compare::<i32>(&name, program, &given, &mut narrow) {
                 Ok(()) => {}
                 Err(error) if error.contains("PAL0540") => {
@@ -142,11 +144,11 @@ fn values_and_gradients_of_the_examples() {
         }
     }
     assert!(refused.iter().eq(&REFUSED_IN_32_BITS), "{refused:?}");
-    for (bits, Compared { telling, vague, worst }) in [(32, narrow), (64, wide)] {
+    for (bits, least, Compared { telling, vague, worst }) in [(32, 40, narrow), (64, 20, wide)] {
         println!(
             "{bits} bits: {telling} numbers within 1e-3, {vague} with wider bounds; at worst {worst:.2} of what is allowed"
         );
-        assert!(telling > 3 * vague && telling > 40 * most_numbers(), "{bits}: {telling} {vague}");
+        assert!(telling > 3 * vague && telling > least * most_numbers(), "{bits}: {telling} {vague}");
     }
 }
 

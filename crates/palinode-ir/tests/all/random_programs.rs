@@ -1,8 +1,8 @@
 //! The laws on random programs: value, forward mode, reverse mode, the tape and nested derivatives agree on
 //! each of them, their text reads back, and planted bugs are found.
 //!
-//! `PALINODE_PROGRAMS=10000 cargo test --release -p palinode-ir --test all random_programs -- --nocapture` is
-//! the long run; `PALINODE_SEED` starts elsewhere. A failure is shrunk and printed as a program.
+//! `PALINODE_PROGRAMS=10000 cargo test --release -p palinode-ir-tests -- random_programs --nocapture` is the
+//! long run; `PALINODE_SEED` starts elsewhere. A failure is shrunk and printed as a program.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 

@@ -1,7 +1,7 @@
 //! Loops that keep a few states instead of a log of every round: gradients have the same bits, whatever is
 //! kept.
 //!
-//! `PALINODE_PROGRAMS=3000 cargo test --release -p palinode-ir --test all sweeps` is the long run.
+//! `PALINODE_PROGRAMS=3000 cargo test --release -p palinode-ir-tests --test all sweeps` is the long run.
 
 use crate::agree::{check, run_on};
 use crate::pal::compile;
@@ -10,6 +10,7 @@ use crate::random::generate::source;
 use crate::random::source::Source;
 use crate::random_programs::{Case, compiled, explained, from_environment, round_trip};
 use palinode_core::Budget;
+use palinode_core::schedule::binomial_cost;
 use palinode_ir::interp::{Code, Datum, Limits, RoundBack, RunErrorKind};
 use palinode_ir::plan::{FitError, PlanError, fit_gradient, predict};
 use palinode_ir::transform::{self, Storage, keeping};
@@ -26,6 +27,25 @@ fn values(data: &[Datum<f64>]) -> Vec<Datum<u64>> {
 
 fn sweeps(program: &Program) -> usize {
     program.count(|inst| matches!(inst.op, Op::Sweep { .. }))
+}
+
+/// How many sweeps place their first snapshots in the run for the values, and how many loops have runs apart.
+fn turns(program: &Program) -> (usize, usize) {
+    let turning = program.count(|inst| matches!(inst.op, Op::Sweep { turns: true, .. }));
+    (turning, program.count(|inst| inst.op.keep().is_some()))
+}
+
+/// A gradient whose loops run for their values first.
+fn in_two_runs(program: &Program, wrt: &[usize]) -> Program {
+    let storage = Storage { two_runs: true, ..Storage::default() };
+    let gradient = transform::value_and_grad_stored(program, wrt, &storage).unwrap();
+    assert_eq!(turns(&gradient).0, 0);
+    gradient
+}
+
+/// The fewest rounds that a sweep with a turn takes, which is a step itself.
+fn fewest(rounds: u64, snapshots: u32) -> u64 {
+    binomial_cost(rounds + 1, snapshots).unwrap().forward
 }
 
 /// Whether a gradient has the same bits with few states kept as with all rounds logged. Gives the number of
@@ -49,9 +69,12 @@ fn judge(case: &Case, kept: &[Keep]) -> Result<usize, String> {
             }
         }
         let simplified = passes::simplify(&swept);
-        let ran = run_on(&simplified, inputs, "simplified")?;
-        if values(&ran) != values(&expected) {
-            return Err(format!("{}\n{ran:?}\n{expected:?}", shown("simplified")));
+        let twice = in_two_runs(&limited(program, keep), wrt);
+        for (what, program) in [("simplified", &simplified), ("in two runs", &twice)] {
+            let ran = run_on(program, inputs, what)?;
+            if values(&ran) != values(&expected) {
+                return Err(format!("{}\n{ran:?}\n{expected:?}", shown(what)));
+            }
         }
     }
     Ok(found)
@@ -147,9 +170,107 @@ fn closed_forms_hold() {
         let found = found.as_real().unwrap();
         assert!((found - expected).abs() <= 1e-10 * expected.abs(), "{found} instead of {expected}");
     }
-    // The loop itself, then the optimum for 1000 rounds and 5 snapshots.
-    assert_eq!(stats.steps, 1000 + 7284);
+    // The optimum for 1000 rounds, a turn and 5 snapshots.
+    assert_eq!(stats.steps, 7293);
+    assert_eq!(fewest(1000, 5), 7293);
     assert_eq!(stats.peak_bytes, 5 * 8);
+    // In two runs: the loop itself, then the optimum for 1000 rounds.
+    let (_, stats) =
+        Code::new(&in_two_runs(&program, &[0, 1, 2])).run_with_stats(&inputs, &Limits::default()).unwrap();
+    assert_eq!(stats.steps, 1000 + binomial_cost(1000, 5).unwrap().forward);
+}
+
+/// One run through a loop less than in two runs: no schedule of so many snapshots takes fewer rounds.
+#[test]
+fn the_first_run_places_the_first_snapshots() {
+    let down =
+        "param x0 = 0.3\ninput n: int\nvar x = x0\nfor k in 0..n reversed { x = sin(x) + 0.01 * k }\nloss x";
+    let up =
+        "param x0 = 0.3\ninput n: int\nvar x = x0\nfor k in 0..n { x = sin(x) + 0.01 * k }\nloss l = x * x";
+    let summed = "param x0 = 0.3\ninput n: int\nvar x = x0\nvar s = 0\n\
+        for k in 0..n { x = sin(x) * cos(x) + 0.01 * k\n s += x }\nloss s";
+    // Two in a row: the second one is in the turn of the first.
+    let nested = "param x0 = 0.3\ninput n: int\nvar x = x0\nfor k in 0..n { x = sin(x) }\n\
+        for k in 0..n { x = cos(x) + 0.01 * k }\nloss x";
+    for (source, loops) in [(down, 1), (up, 1), (summed, 1), (nested, 2)] {
+        let program = compile(source).program;
+        for (snapshots, n) in [(1, 1), (1, 2), (2, 5), (3, 10), (3, 100), (12, 100), (99, 100), (200, 100)] {
+            let kept = limited(&program, Keep::Snapshots(snapshots));
+            let gradient = transform::value_and_grad(&kept, &[0]).unwrap();
+            assert_eq!(turns(&gradient), (loops, 0), "{source}");
+            let inputs = [Datum::real(0.3), Datum::int(n)];
+            let (found, stats) = Code::new(&gradient).run_with_stats(&inputs, &Limits::default()).unwrap();
+            let twice = in_two_runs(&kept, &[0]);
+            let (expected, two) = Code::new(&twice).run_with_stats(&inputs, &Limits::default()).unwrap();
+            assert_eq!(bits(&found), bits(&expected), "{source}");
+            let apart = n as u64 + binomial_cost(n as u64, snapshots as u32).unwrap().forward;
+            assert_eq!(two.steps, loops as u64 * apart, "{source}");
+            let once = loops as u64 * fewest(n as u64, snapshots as u32);
+            assert_eq!(stats.steps, once, "{source}: {n} rounds, {snapshots} snapshots");
+            // What a turn takes itself is a step, too.
+            assert!(once <= two.steps + loops as u64, "{source}");
+        }
+    }
+}
+
+/// Where there is nothing to gain, or too much to keep.
+#[test]
+fn not_every_sweep_turns() {
+    let of = |source: &str, wrt: usize| {
+        let program = limited(&compile(source).program, Keep::Snapshots(3));
+        let (value, alone) = (transform::value_and_grad(&program, &[wrt]), transform::grad(&program, &[wrt]));
+        (turns(&value.unwrap()), turns(&alone.unwrap()))
+    };
+    let head = "param x0 = 0.3\nvar x = x0\n";
+    // If only the gradient is asked for, and the cotangents do not depend on the end, there is no first run.
+    assert_eq!(of(&format!("{head}for k in 0..9 {{ x = sin(x) }}\nloss x"), 0), ((1, 0), (0, 0)));
+    assert_eq!(of(&format!("{head}for k in 0..9 {{ x = sin(x) }}\nloss l = x * x"), 0), ((1, 0), (1, 0)));
+    // The number of rounds is known when they have run.
+    assert_eq!(of(&format!("{head}while x > 0.1 {{ x = sin(x) - 0.01 }}\nloss l = x * x"), 0).0, (0, 1));
+    // A branch, or a loop that keeps logs, is run through on either way.
+    let branch = format!("{head}if x > 0.1 {{ for k in 0..9 {{ x = sin(x) }} }}\nloss l = x * x");
+    assert_eq!(of(&branch, 0).0, (0, 1));
+    // Snapshots would hold all that was seen.
+    let seen =
+        format!("{head}var a: [9] = fill(0, 9)\nfor k in 0..9 {{ a[k] = x\n x = sin(x) }}\nloss l = sum(a)");
+    assert_eq!(of(&seen, 0).0, (0, 1));
+    // What is summed up would be computed again and again.
+    let costly = format!(
+        "{head}var s = 0\nfor k in 0..9 {{ x = sin(x)\n s += exp(tanh(cos(x)) * x) / (1 + x * x) }}\nloss l = s + x"
+    );
+    assert_eq!(of(&costly, 0).0, (0, 1));
+}
+
+/// A sweep with a turn, written by hand.
+#[test]
+fn a_turn_means_what_it_says() {
+    let source = "entry fn main(n: int, x: f64, v: f64[_], w: f64[_]) -> (f64, f64, f64[_]) outputs (c, e, d) {\n\
+        \x20 r, e, s = sweep snapshots 2 k in n (a: f64 = x, b: f64[_] = v) {\n\
+        \x20   h = const 0.5\n    i = const 0i\n    t = mul a, h\n    u = write b[i], t\n    yield t, u\n\
+        \x20 } turn (p: f64, q: f64[_]) (g: f64[_] = w) {\n\
+        \x20   i2 = const 1i\n    o = write g[i2], p\n    f = add p, p\n    yield f, p, o\n\
+        \x20 } back j (p2: f64, q2: f64[_]) (z: f64) {\n\
+        \x20   y = add z, p2\n    yield y\n  }\n  yield r, e, s\n}\n";
+    let program = text::parse(source).unwrap_or_else(|errors| panic!("{errors:?}"));
+    round_trip(&program).unwrap();
+    let two = || Datum::vector(vec![3.0, 4.0]);
+    for (n, sum, end) in
+        [(-2, 16.0, 8.0), (0, 16.0, 8.0), (1, 16.0, 4.0), (4, 16.0, 0.5), (9, 16.0, 1.0 / 64.0)]
+    {
+        let inputs = [Datum::int(n), Datum::real(8.0), two(), two()];
+        let expected = [Datum::real(sum), Datum::real(end), Datum::vector(vec![3.0, end])];
+        for (what, program) in [("by hand", &program), ("simplified", &passes::simplify(&program))] {
+            assert_eq!(run_on(program, &inputs, what).unwrap(), expected, "{n} rounds, {what}");
+        }
+        let plan = predict(&program, &inputs, 8).unwrap();
+        let (_, stats) = Code::new(&program).run_with_stats(&inputs, &Limits::default()).unwrap();
+        assert_eq!((plan.peak, plan.heap), (stats.peak_bytes as u64, stats.heap_bytes as u64), "{n} rounds");
+    }
+    for (right, wrong) in
+        [("yield f, p, o", "yield f, o, p"), ("turn (p: f64, q", "turn (p: int, q"), ("(z: f64)", "(z: int)")]
+    {
+        assert!(text::parse(&source.replace(right, wrong)).is_err(), "{wrong}");
+    }
 }
 
 #[test]

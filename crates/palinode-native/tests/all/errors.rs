@@ -1,13 +1,15 @@
-//! Every way in which a run can fail, planted: both engines give the same error, with its code, its place
-//! and its words. The value, the gradient and the Hessian of each program are run, as they are and
-//! simplified, and several times, because machine code that stops too often is left.
+//! Every way in which a run can fail, planted: all engines give the same error, with its code, its place and
+//! its words. The value and the gradient of each program are run, as they are and simplified, and several
+//! times, because machine code that stops too often is left. (By rustc only the one that is to fail, because
+//! compiling takes long.)
 
 use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 
-use palinode_core::Budget;
-use palinode_ir::interp::{Chosen, Code, Datum, Limits, RunError};
-use palinode_ir::{Program, pal, passes, transform};
-use palinode_native::{When, machine_code};
+use palinode_core::{Budget, Dual};
+use palinode_ir::interp::{Chosen, Code, Datum, Engine, Limits, RunError, Tensor};
+use palinode_ir::{Program, pal, passes, text, transform};
+use palinode_native::{When, by_rustc_in, machine_code};
 
 use crate::support::{bits, defaults};
 
@@ -397,9 +399,16 @@ const ROWS: &[Row] = &[
     ),
 ];
 
-/// What no program plants: inputs that do not fit, which are looked at before any engine is asked, and a
-/// property of numbers that machine code does not have.
-const BEFORE: [&str; 3] = ["PAL0250", "PAL0251", "PAL0276"];
+/// A program that keeps numbers in fewer bits.
+const NARROW: &str = "entry fn main(x: f64[_]) -> (f64[_]) outputs (y) {
+  n = dim<0> x
+  words = pack_f32 x
+  y = unpack_f32 words, n
+  yield y
+}";
+
+/// What is wrong with inputs, not with a program: planted by a test of its own.
+const OF_INPUTS: [&str; 3] = ["PAL0250", "PAL0251", "PAL0276"];
 
 /// What has no loop form, so that no machine code is made. Others are lowered, run and stop there.
 const REFUSED: &[&str] = &[
@@ -421,7 +430,7 @@ const REFUSED: &[&str] = &[
 fn every_code_is_planted() {
     let errors = include_str!("../../../palinode-ir/src/interp/error.rs");
     let codes: BTreeSet<&str> = errors.split("=> \"PAL").skip(1).filter_map(|rest| rest.get(..4)).collect();
-    let planted = ROWS.iter().map(|row| row.code).chain(BEFORE);
+    let planted = ROWS.iter().map(|row| row.code).chain(OF_INPUTS);
     let planted: BTreeSet<&str> = planted.map(|code| code.trim_start_matches("PAL")).collect();
     assert_eq!(codes, planted);
 }
@@ -439,6 +448,11 @@ fn outcome(ran: Result<Vec<Datum<f64>>, RunError>) -> Result<Vec<Vec<u64>>, Stri
     }
 }
 
+fn engines() -> [(&'static str, Engine); 2] {
+    let folder: PathBuf = Path::new(env!("CARGO_TARGET_TMPDIR")).join("rustc").join("errors");
+    [("Cranelift", machine_code(When::Possible)), ("rustc", by_rustc_in(Some(folder)))]
+}
+
 /// The programs of a row: whose error it is to be, the others.
 fn family(program: &Program, wrt: &[usize]) -> Vec<(Of, &'static str, Program)> {
     let simplified = passes::simplify(&passes::inline(program));
@@ -448,6 +462,76 @@ fn family(program: &Program, wrt: &[usize]) -> Vec<(Of, &'static str, Program)> 
         all.push((Gradient, "gradient as it is", gradient));
     }
     all
+}
+
+#[test]
+fn planted_errors_are_the_same_by_rustc() {
+    let [_, (_, engine)] = engines();
+    let (mut by_rustc, mut wrong) = (0, Vec::new());
+    for row in ROWS {
+        let model = pal::compile(row.source).unwrap_or_else(|found| panic!("{}: {found:?}", row.what));
+        let inputs = defaults(&model).expect("every argument has a default");
+        let wrt: Vec<usize> = (0..inputs.len()).filter(|&at| matches!(inputs[at], Datum::Real(_))).collect();
+        let (_, name, program) =
+            family(&model.program, &wrt).into_iter().find(|member| member.0 == row.of).expect("one of these");
+        let limits = Limits { steps: 100_000, trap_nonfinite: true, ..Limits::default() };
+        let limits = (row.limits)(limits);
+        let expected = outcome(Code::new(&program).run(&inputs, &limits));
+        let code = Code::on(&engine, &program);
+        let chosen = code.prepare(&inputs, &limits);
+        by_rustc += usize::from(matches!(chosen, Chosen::Machine { name: "machine code of rustc", .. }));
+        for turn in 0..5 {
+            let found = outcome(code.run(&inputs, &limits));
+            if found != expected {
+                wrong.push(format!("{}, {name}, turn {turn}:\n  {expected:?}\n  {found:?}", row.what));
+                break;
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    println!("{by_rustc} of {} by rustc", ROWS.len());
+    assert!(by_rustc > ROWS.len() / 2 || std::process::Command::new("rustc").arg("-vV").output().is_err());
+}
+
+/// Also by machines that are ready for inputs that do fit.
+#[test]
+fn wrong_inputs_are_refused_alike() {
+    let model = pal::compile("param a: [n] = [1, 2, 3]\nparam x = 2\nloss y = sum(x * a)").unwrap();
+    let (a, x) = (Datum::vector(vec![1.0, 2.0, 3.0]), Datum::real(2.0));
+    let matrix = Datum::Real(Tensor { shape: vec![1, 3], data: vec![1.0, 2.0, 3.0] });
+    let empty = Datum::Real(Tensor { shape: vec![3], data: vec![1.0, 2.0] });
+    let rows: [(&str, &str, Vec<Datum<f64>>); 6] = [
+        ("too few", "PAL0250", vec![a.clone()]),
+        ("too many", "PAL0250", vec![a.clone(), x.clone(), x.clone()]),
+        ("another kind", "PAL0251", vec![a.clone(), Datum::int(2)]),
+        ("another rank", "PAL0251", vec![matrix, x.clone()]),
+        ("in another order", "PAL0251", vec![x.clone(), a.clone()]),
+        ("too few elements", "PAL0251", vec![empty, x.clone()]),
+    ];
+    let limits = Limits { trap_nonfinite: true, ..Limits::default() };
+    // Derivatives would be lost by numbers that are kept in fewer bits.
+    let packing = text::parse(NARROW).unwrap_or_else(|found| panic!("{found:?}"));
+    let duals = Datum::Real(Tensor { shape: vec![2], data: vec![Dual::new(1.0, 1.0), Dual::new(2.0, 0.0)] });
+    let lost = Code::new(&packing).run(core::slice::from_ref(&duals), &limits).unwrap_err();
+    assert_eq!(lost.code(), "PAL0276");
+    for (name, engine) in engines() {
+        for is_ready in [false, true] {
+            let code = Code::on(&engine, &model.program);
+            let packs = Code::on(&engine, &packing);
+            if is_ready {
+                assert!(code.run_with_stats(&[a.clone(), x.clone()], &limits).unwrap().1.by_machine);
+                packs.run(&[Datum::vector(vec![1.0, 2.0])], &limits).unwrap();
+            }
+            for (what, expected, inputs) in &rows {
+                let of_interpreter = Code::new(&model.program).run(inputs, &limits).unwrap_err();
+                assert_eq!(&of_interpreter.code(), expected, "{what}");
+                let found = code.run(inputs, &limits).unwrap_err();
+                assert_eq!(words(&found), words(&of_interpreter), "{what}, by {name}");
+            }
+            let found = packs.run(core::slice::from_ref(&duals), &limits).unwrap_err();
+            assert_eq!(words(&found), words(&lost), "{name}");
+        }
+    }
 }
 
 #[test]

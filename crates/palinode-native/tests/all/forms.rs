@@ -54,10 +54,22 @@ fn of_outputs(outputs: &[Datum<f64>]) -> Vec<(Vec<usize>, Vec<u64>)> {
     outputs.iter().map(|output| (output.shape().to_vec(), bits(output))).collect()
 }
 
-fn by_machine(form: &LoopForm, inputs: &[Datum<f64>]) -> Found {
-    let native = Native::new(form.clone()).unwrap_or_else(|error| panic!("{}\n{form}", error.0));
-    let limits = Limits { steps: STEPS, trap_nonfinite: form.traps, ..Limits::default() };
-    native.run(inputs, &limits).ok().map(|(outputs, _)| of_outputs(&outputs))
+/// A form as machine code, for several runs.
+struct Compiled<'a> {
+    form: &'a LoopForm,
+    native: Native,
+}
+
+impl<'a> Compiled<'a> {
+    fn new(form: &'a LoopForm) -> Self {
+        let native = Native::new(form.clone()).unwrap_or_else(|error| panic!("{}\n{form}", error.0));
+        Self { form, native }
+    }
+
+    fn run(&self, inputs: &[Datum<f64>]) -> Found {
+        let limits = Limits { steps: STEPS, trap_nonfinite: self.form.traps, ..Limits::default() };
+        self.native.run(inputs, &limits).ok().map(|(outputs, _)| of_outputs(&outputs))
+    }
 }
 
 fn directly(form: &LoopForm, inputs: &[Datum<f64>]) -> Result<Found, Ended> {
@@ -100,12 +112,15 @@ fn passes_change_no_bit() {
         }
         let mut improved = before.clone();
         loops::improve(&mut improved);
+        let compiled = [("before", &before), ("after", &after), ("all", &improved)]
+            .map(|(what, form)| (what, Compiled::new(form)));
         for round in 0..20 {
             let inputs = inputs(&before, random, round % 2 == 1);
             let expected = directly(&before, &inputs).unwrap_or_else(|ended| panic!("{title}: {ended:?}"));
-            assert_eq!(by_machine(&before, &inputs), expected, "{title}: before\n{before}{inputs:?}");
-            assert_eq!(by_machine(&after, &inputs), expected, "{title}: after\n{after}{inputs:?}");
-            assert_eq!(by_machine(&improved, &inputs), expected, "{title}: all\n{improved}{inputs:?}");
+            for (what, by_machine) in &compiled {
+                let form = by_machine.form;
+                assert_eq!(by_machine.run(&inputs), expected, "{title}: {what}\n{form}{inputs:?}");
+            }
         }
     }
 }
@@ -177,7 +192,7 @@ fn damaged_forms_are_refused_or_do_what_they_say() {
             Some(_) => ran += 1,
             None => stopped += 1,
         }
-        assert_eq!(by_machine(&form, &inputs), expected, "{form}{inputs:?}");
+        assert_eq!(Compiled::new(&form).run(&inputs), expected, "{form}{inputs:?}");
     }
     println!("{refused} refused, {stopped} stopped, {ran} ran, {long} took too long");
     assert!(refused > count / 20 && ran > count / 20, "{refused} refused, {ran} ran");

@@ -8,6 +8,7 @@ mod counting;
 /// Texts that are damaged, and forms run statement by statement, as in the tests of `palinode-ir`.
 #[path = "../../../palinode-ir/tests/all/loops/damage.rs"]
 mod damage;
+mod decisions;
 #[path = "../../../palinode-ir/tests/all/loops/direct.rs"]
 mod direct;
 mod elements;
@@ -24,7 +25,9 @@ mod programs;
 mod random;
 mod rustc;
 mod support;
+mod sweeps;
 mod threads;
+mod worth;
 
 /// How long vectors of random sources are: rows of pairs, and one more.
 const LENGTH: usize = 5;

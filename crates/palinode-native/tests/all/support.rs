@@ -61,6 +61,7 @@ pub(crate) fn compare(program: &Program, inputs: &[Datum<f64>], traps: bool) -> 
                 return Err(format!("steps differ: {} and {}\n{form}", stats.steps, taken.steps));
             }
             within_budgets(&native, inputs, &limits, &found)?;
+            in_pieces(form, inputs, &limits, (&b, stats.steps))?;
             Ok(Outcome::Same)
         }
         (Err(error), Err(_)) => Ok(Outcome::BothStop(error.to_string())),
@@ -69,6 +70,27 @@ pub(crate) fn compare(program: &Program, inputs: &[Datum<f64>], traps: bool) -> 
             Err(format!("the interpreter stops ({error}), machine code gives {found:?}\n{form}"))
         }
     }
+}
+
+/// As several functions, a program gives the same bits: also where a run finds what another one left.
+fn in_pieces(
+    form: loops::LoopForm,
+    inputs: &[Datum<f64>],
+    limits: &Limits,
+    (expected, steps): (&[Vec<u64>], u64),
+) -> Result<(), String> {
+    // Cut almost everywhere, and with some loops whole.
+    for most in [1, 7] {
+        let native = Native::in_pieces(form.clone(), most).map_err(|refused| refused.0)?;
+        for _ in 0..2 {
+            let (found, stats) =
+                native.run(inputs, limits).map_err(|_| format!("in pieces it stops\n{form}"))?;
+            if found.iter().map(bits).ne(expected.iter().cloned()) || stats.steps != steps {
+                return Err(format!("other results in pieces of {most}: {found:?}\n{form}"));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// A budget of what a run took is kept, with the same bits; of what a run takes at least, one byte less is

@@ -4,9 +4,11 @@
 //! lines' elements there, or of their products with the weights, each as the definition in [`super`] says.
 //! Neighbouring places share an instruction.
 
+use super::floats::reduced;
 use super::{BLOCK, LANES, Tree};
 use crate::machine::{Task, on_this_machine};
 use crate::scalar::Scalar;
+use crate::scalar::order::combined;
 
 /// The sums along the middle axis of `outer` by `length` by `inner` elements: each is that of
 /// `data[(o * length + k) * inner + i]` over `k`, and goes to `sums[o * inner + i]`.
@@ -30,6 +32,9 @@ pub fn sum_axis<S: Scalar>(data: &[S], [outer, length, inner]: [usize; 3], sums:
     if length == 0 || sums.is_empty() {
         return sums.fill(S::zero());
     }
+    if inner == 1 && S::IS_FLOAT {
+        return on_this_machine(Rows { data, length, sums });
+    }
     for (data, sums) in data.chunks(length * inner).zip(sums.chunks_mut(inner)) {
         if let [sum] = sums {
             *sum = S::sum_of(data);
@@ -41,6 +46,50 @@ pub fn sum_axis<S: Scalar>(data: &[S], [outer, length, inner]: [usize; 3], sums:
             }
         }
     }
+}
+
+/// Rows of floats, and where their sums go.
+struct Rows<'a, S> {
+    data: &'a [S],
+    length: usize,
+    sums: &'a mut [S],
+}
+
+impl<S: Scalar> Task for Rows<'_, S> {
+    type Output = ();
+    #[inline(always)]
+    fn run(self) {
+        let Rows { data, length, sums } = self;
+        /// Short rows have their number of additions each, without a loop.
+        macro_rules! short {
+            ($($length:literal)*) => {
+                match length {
+                    $($length => {
+                        for (row, sum) in data.as_chunks::<$length>().0.iter().zip(sums) {
+                            *sum = row_of(row);
+                        }
+                    })*
+                    _ => {
+                        for (row, sum) in data.chunks_exact(length).zip(sums) {
+                            *sum = reduced(row, row, |x, _| x);
+                        }
+                    }
+                }
+            };
+        }
+        short!(1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32);
+    }
+}
+
+/// The sum of a row of at most two rounds of lanes.
+#[inline(always)]
+fn row_of<S: Scalar, const LENGTH: usize>(row: &[S; LENGTH]) -> S {
+    const { assert!(0 < LENGTH && LENGTH <= 2 * LANES) };
+    let mut lanes = [-S::zero(); LANES];
+    for (k, &x) in row.iter().enumerate() {
+        lanes[k % LANES] = if k < LANES { x } else { lanes[k % LANES] + x };
+    }
+    combined(&mut lanes[..LENGTH.min(LANES)])
 }
 
 /// Lines of floats, and where their sums go.

@@ -168,7 +168,7 @@ fn every_number_is_added_in_the_same_order() {
 
 #[test]
 fn sums_along_an_axis_are_sums() {
-    for length in [0, 1, 2, 3, 15, 16, 17, 31, 33, 100, 1023, 1024, 1025, 2048, 3000, 5200] {
+    for length in (0..36).chain([100, 1023, 1024, 1025, 2048, 3000, 5200]) {
         for (outer, inner) in [
             (1, 0),
             (0, 1),

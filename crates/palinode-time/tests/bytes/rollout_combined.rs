@@ -419,7 +419,7 @@ pub(crate) fn run() {
     let directory = std::env::temp_dir().join(format!("palinode-rollout-combined-{}", std::process::id()));
     let number =
         |name, otherwise| std::env::var(name).map_or(otherwise, |text| text.parse().expect("a number"));
-    let (from, count) = (number("PALINODE_FROM", 0), number("PALINODE_COMBINATIONS", 150));
+    let (from, count) = (number("PALINODE_FROM", 0), number("PALINODE_COMBINATIONS", 60));
     let changing = (CHANGING..CHANGING + 30).chain(SHRINKING..SHRINKING + 20);
     let cases: Vec<u64> = FOUND.into_iter().chain(changing).chain(from..from + count).collect();
     let tried = cases.len();

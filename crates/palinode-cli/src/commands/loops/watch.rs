@@ -41,8 +41,10 @@ pub(super) struct Seen {
     pub(super) state_bytes: u64,
     pub(super) largest_bytes: u64,
     kept_bytes: u64,
-    /// How many rounds were run forwards from snapshots.
+    /// How many rounds were run forwards from snapshots; if the sweep turns, for the value, too.
     advanced: u64,
+    /// Whether the run for the value placed the first snapshots.
+    pub(super) turns: bool,
     /// Snapshots got longer after some rounds had been reversed, so that fewer were kept from then on.
     pub(super) is_replanned: bool,
     pub(super) health: Health,
@@ -62,7 +64,8 @@ impl Seen {
     /// How many rounds were run forwards in all: for the value, from snapshots, and before each round was
     /// reversed.
     pub(super) fn forward_rounds(&self) -> u64 {
-        self.rounds.saturating_mul(2).saturating_add(self.advanced)
+        let apart = if self.turns { 0 } else { self.rounds };
+        self.rounds.saturating_add(apart).saturating_add(self.advanced)
     }
 }
 
@@ -169,6 +172,7 @@ impl Looked<'_> {
                     largest_bytes: 0,
                     kept_bytes: 0,
                     advanced: 0,
+                    turns: round.turns,
                     is_replanned: false,
                     health: Health::new(),
                     times: 0,

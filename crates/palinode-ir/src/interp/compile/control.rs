@@ -45,13 +45,15 @@ impl Lower<'_> {
     }
 
     /// The state has a register for each value, whichever block works on it; so have the cotangents, which
-    /// become the results.
+    /// become the results. The turn, if there is one, moves what it gives to the results.
     pub(super) fn sweep(&mut self, inst: &Inst, marks: &InstMarks, keep: Keep) {
-        let (advance, back) = (&inst.blocks[0], &inst.blocks[1]);
+        let (advance, back, turn) = (&inst.blocks[0], &inst.blocks[1], inst.blocks.get(2));
         let (states, cotangents) = back.params[1..].split_at(advance.results.len());
+        for &result in &inst.results {
+            self.define(result);
+        }
         for (&inner, &result) in cotangents.iter().zip(&inst.results) {
-            let slot = self.define(result).slot;
-            self.slots[inner.index()] = Some(slot);
+            self.slots[inner.index()] = Some(self.slot(result));
         }
         let mut state = Vec::new();
         for (&ours, &theirs) in advance.params[1..].iter().zip(states) {
@@ -59,12 +61,20 @@ impl Lower<'_> {
             self.slots[theirs.index()] = Some(place.slot);
             state.push(place);
         }
+        let mut others: Vec<Place> = cotangents.iter().map(|&value| self.place(value)).collect();
+        if let Some(turn) = turn {
+            let (ends, given) = turn.params.split_at(states.len());
+            for (&end, place) in ends.iter().zip(&state) {
+                self.slots[end.index()] = Some(place.slot);
+            }
+            others = given.iter().map(|&value| self.define(value)).collect();
+        }
         let counter = self.define(advance.params[0]).slot;
         self.slots[back.params[0].index()] = Some(counter);
         // The number of rounds is looked at after the moves, which may go over its register.
         let rounds = self.fresh(Kind::Int);
         self.emit(Ins::MoveInt { d: rounds, a: self.slot(inst.args[0]) });
-        let to = state.iter().copied().chain(cotangents.iter().map(|&value| self.place(value)));
+        let to = state.iter().copied().chain(others);
         let from = inst.args[1..].iter().zip(&marks.dies[1..]);
         let moves = to.zip(from).map(|(to, (&from, &dies))| (to, self.slot(from), dies)).collect();
         self.parallel(moves);
@@ -80,6 +90,7 @@ impl Lower<'_> {
             span: self.span,
             advance: 0,
             back: 0,
+            turn: None,
             end: 0,
         });
         self.emit(Ins::SweepStart { site });
@@ -95,6 +106,12 @@ impl Lower<'_> {
         self.block(back, &marks.blocks[1]);
         self.move_results(back, &marks.blocks[1], &inst.results);
         self.emit(Ins::JumpBack { to: top });
+        if let Some(turn) = turn {
+            self.out.sweeps[site as usize].turn = Some(self.here());
+            self.block(turn, &marks.blocks[2]);
+            self.move_results(turn, &marks.blocks[2], &inst.results);
+            self.emit(Ins::JumpBack { to: top });
+        }
         self.out.sweeps[site as usize].end = self.here();
     }
 

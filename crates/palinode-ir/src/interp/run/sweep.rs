@@ -21,7 +21,7 @@ use crate::interp::code::{Kind, Place, SweepSite};
 use crate::interp::error::RunErrorKind;
 use crate::interp::ledger::Memory;
 use crate::interp::store::Store;
-use crate::interp::store_rule::{Event, most_held, snapshots_of, snapshots_of_growing};
+use crate::interp::store_rule::{Event, Kept, most_held, snapshots_of, snapshots_of_growing};
 use crate::interp::value::Array;
 use crate::op::Keep;
 use crate::schedule::{Schedule, schedule};
@@ -47,8 +47,11 @@ pub struct RoundBack {
     /// The most bytes of all states that have been kept at once until now; arrays that they share count for
     /// each.
     pub kept_bytes: u64,
-    /// How many rounds have been run forwards until now to get states back.
+    /// How many rounds have been run forwards until now to get states back; if the sweep turns, for the
+    /// values, too.
     pub advanced: u64,
+    /// Whether the sweep turns, so that its first run is the one for the values.
+    pub turns: bool,
     /// The norms of the cotangents before this round, with their names.
     pub cotangents: Vec<(Option<Arc<str>>, f64)>,
 }
@@ -56,10 +59,11 @@ pub struct RoundBack {
 /// A sweep on its way.
 pub(super) struct Running<R> {
     schedule: Schedule,
+    keep: Keep,
     rounds: u64,
     snapshots: u64,
     state_bytes: u64,
-    /// How many rounds have not been reversed.
+    /// How many steps of the schedule have not been reversed: rounds, and the turn.
     left: u64,
     /// How many have been run forwards, without those that were reversed at once.
     advanced: u64,
@@ -138,10 +142,11 @@ impl<R: Real> Machine<'_, R> {
         let state = &site.state;
         let arrays = count(state, Kind::Array);
         let needed = each.saturating_add(snapshot(arrays as u64));
-        let snapshots = snapshots_of(site.keep, rounds, state.len(), needed)
-            .map_err(|budget| RunErrorKind::SnapshotOverBudget { budget, needed })?;
+        let Kept { steps, snapshots, keep } =
+            snapshots_of(site.keep, rounds, site.turn.is_some(), state.len(), needed)
+                .map_err(|budget| RunErrorKind::SnapshotOverBudget { budget, needed })?;
         let memory = &self.memory;
-        let beside = bookkeeping::sweep(rounds, snapshots, arrays as u64);
+        let beside = bookkeeping::sweep(steps, snapshots, arrays as u64);
         memory.ledger.charge_beside(beside, OP)?;
         // More states than there can be memory for are an error, not the end of the process.
         let most = usize::try_from(beside).unwrap_or(usize::MAX);
@@ -150,11 +155,12 @@ impl<R: Real> Machine<'_, R> {
         }
         let [arrays, bytes] = [snapshots as usize * arrays, snapshots as usize * arrays.min(1)];
         self.sweeps.push(Box::new(Running {
-            schedule: schedule(rounds, snapshots),
+            schedule: schedule(steps, snapshots),
+            keep,
             rounds,
             snapshots,
             state_bytes: each,
-            left: rounds,
+            left: steps,
             advanced: 0,
             largest: None,
             at: 0,
@@ -171,7 +177,7 @@ impl<R: Real> Machine<'_, R> {
             ints: scalars(snapshots, count(state, Kind::Int), 0, memory)?,
             bools: scalars(snapshots, count(state, Kind::Bool), false, memory)?,
         }));
-        if rounds == 0 {
+        if steps == 0 {
             for place in state.iter().filter(|place| place.kind == Kind::Array) {
                 self.arrays[frame.bases[3] + place.slot as usize] = Array::Empty;
             }
@@ -240,9 +246,12 @@ impl<R: Real> Machine<'_, R> {
                 // The round is run and reversed in one block.
                 Some(Action::Record { .. }) => {}
                 Some(Action::Reverse { step }) => {
+                    running.left = step;
+                    if step == running.rounds {
+                        break site.turn.expect("only a turn is a step more than there are rounds");
+                    }
                     self.ints[counter] = step as i64;
                     running.reversed = Some(step);
-                    running.left = step;
                     break site.back;
                 }
             }
@@ -259,7 +268,9 @@ impl<R: Real> Machine<'_, R> {
         largest: u64,
         running: &mut Running<R>,
     ) -> Result<(), RunErrorKind> {
-        let Keep::Bytes(bytes) = site.keep else { unreachable!("only bytes are too few for longer states") };
+        let Keep::Bytes(bytes) = running.keep else {
+            unreachable!("only bytes are too few for longer states")
+        };
         self.restore(frame, site, 0, running);
         (running.all_bytes, running.held, running.largest_kept, running.most_bytes) = (0, 0, 0, 0);
         let (state, memory) = (&site.state, &self.memory);
@@ -290,7 +301,7 @@ impl<R: Real> Machine<'_, R> {
             running.held += u64::from(running.bytes[slot] == 0);
             running.all_bytes = running.all_bytes - running.bytes[slot] + each + beside;
             running.bytes[slot] = each + beside;
-            if matches!(site.keep, Keep::Bytes(bytes) if running.all_bytes > bytes) {
+            if matches!(running.keep, Keep::Bytes(bytes) if running.all_bytes > bytes) {
                 return false;
             }
             running.largest_kept = running.largest_kept.max(each);
@@ -355,6 +366,7 @@ impl<R: Real> Machine<'_, R> {
             largest_bytes: running.largest_kept,
             kept_bytes: running.most_bytes,
             advanced: running.advanced,
+            turns: site.turn.is_some(),
             cotangents: site.cotangents.iter().map(one).collect(),
         }
     }

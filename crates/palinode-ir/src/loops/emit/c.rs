@@ -109,8 +109,8 @@ impl Language for C {
         format!("{constant}{} {name} = {value};", scalar(kind))
     }
 
-    fn declare_notes(&self) -> String {
-        format!("uint64_t {NOTES} = 0;")
+    fn declare_notes(&self, name: &str) -> String {
+        format!("uint64_t {name} = 0;")
     }
 
     fn rounds(&self, counter: &str, from: &str, to: &str, descending: bool) -> String {

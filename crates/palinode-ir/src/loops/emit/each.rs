@@ -4,7 +4,7 @@
 use super::super::form::{Buf, Index, Operand, Reg, Stmt};
 use super::super::passes::touch::Touch;
 use super::frame::{Frame, split};
-use super::language::{Given, GivenScalar, Head};
+use super::language::{Given, GivenScalar, Head, NOTES, SUSPICIONS, SUSPICIONS_HERE};
 use super::write::Writer;
 
 /// Up to so many elements a loop is no function.
@@ -63,7 +63,8 @@ impl Writer<'_> {
 
         let out = core::mem::take(&mut self.out);
         let (depth, notes, has_notes) = (self.depth, self.notes, self.has_notes);
-        (self.depth, self.notes, self.has_notes) = (1, false, false);
+        let suspects_outside = self.suspects;
+        (self.depth, self.notes, self.has_notes, self.suspects) = (1, false, false, false);
         let line = self.line;
         self.frame = Some(frame);
         self.line = 0;
@@ -71,7 +72,8 @@ impl Writer<'_> {
         let of_loop = if self.line == 0 { None } else { Some(self.line) };
         let frame = self.frame.take().expect("it was set above");
         let lines = core::mem::replace(&mut self.out, out);
-        let is_noting = self.notes;
+        let (is_noting, suspects) = (self.notes, self.suspects);
+        self.suspects = suspects || suspects_outside;
         (self.depth, self.notes, self.has_notes) = (depth, notes, has_notes);
         self.line = of_loop.unwrap_or(line);
         if is_noting {
@@ -99,14 +101,19 @@ impl Writer<'_> {
                 is_counter: self.counters.contains(&reg),
             })
             .collect();
-        let head =
-            Head { name: &name, line: of_loop, arrays: &arrays, scalars: &given, may_stop: frame.may_stop };
+        let may_stop = frame.may_stop;
+        let head = Head { name: &name, line: of_loop, arrays: &arrays, scalars: &given, may_stop, suspects };
         let mut function = self.language.function(&head);
-        if is_noting {
-            function.push(format!("    {}", self.language.declare_notes()));
+        for (_, name) in
+            [(is_noting, NOTES), (suspects, SUSPICIONS_HERE)].iter().filter(|declared| declared.0)
+        {
+            function.push(format!("    {}", self.language.declare_notes(name)));
         }
         function.extend(lines);
-        if frame.may_stop {
+        if suspects {
+            function.push(format!("    *{SUSPICIONS} |= {SUSPICIONS_HERE};"));
+        }
+        if may_stop {
             function.push(format!("    {}", self.language.end(is_noting)));
         }
         function.push("}".into());
@@ -120,8 +127,11 @@ impl Writer<'_> {
             args.push(self.language.part(self.names.buffer(part.buf), from.as_deref(), part.is_changed));
         }
         args.extend(given.into_iter().map(|given| given.name));
+        if suspects {
+            args.push(format!("&mut {SUSPICIONS}"));
+        }
         let call = format!("{name}({})", args.join(", "));
-        let line = match frame.may_stop {
+        let line = match may_stop {
             true => self.language.attempt(&call, self.here()),
             false => format!("{call};"),
         };

@@ -3,7 +3,7 @@
 use super::super::form::{Kind, Operand, Port};
 use super::c::{self as c_text, C};
 use super::function::{Field, Function, function};
-use super::language::{Language, NOTES};
+use super::language::{Language, NOTES, SUSPICIONS};
 use super::rust::{self as rust_text, Rust, wrapped};
 use super::support::{self, Needs};
 use super::{Options, Task};
@@ -41,7 +41,8 @@ pub fn rust(name: &str, tasks: &[Task<'_>], options: &Options<'_>) -> Vec<File> 
     let modules: Vec<File> = tasks
         .iter()
         .map(|task| {
-            let (text, functions) = module_of(task, options, function(task, options, &Rust, "", &mut needs));
+            let (text, functions) =
+                module_of(task, options, function(task, options, false, &Rust, "", &mut needs));
             File { path: format!("src/{}.rs", task.name), text, functions: Some(functions) }
         })
         .collect();
@@ -56,16 +57,19 @@ pub fn rust(name: &str, tasks: &[Task<'_>], options: &Options<'_>) -> Vec<File> 
 }
 
 /// A form as one file, with an entry for a machine that loads it, and the names of what is to be looked up in
-/// it: the entry, and a number, the bytes of the workspace. (The crate's `std` is there.)
+/// it: the entry, and a number, the bytes of the workspace. (The crate's `std` is there.) All steps are
+/// counted.
 ///
-/// The entry is given, by their addresses, the workspace and the steps that are left (`Machine` in the text),
-/// the buffers by their numbers, scalars that are given, and where those that are taken go, or the addresses
-/// of arrays; it returns 0, or 1 if it stopped.
-pub fn rust_library(task: &Task<'_>, options: &Options<'_>) -> (String, [&'static str; 2]) {
+/// The entry is given, by their addresses, the workspace, the steps that are left and how suspicious
+/// comparisons were so far (`Machine` in the text, which it changes), the buffers by their numbers, scalars
+/// that are given, and where those that are taken go, or the addresses of arrays; it returns 0, or 1 if it
+/// stopped.
+pub fn rust_library(task: &Task<'_>) -> (String, [&'static str; 2]) {
     let mut needs = Needs::default();
-    let function = function(task, options, &Rust, "", &mut needs);
-    let counts = function.counts;
-    let (module, _) = module_of(task, options, function);
+    let options = Options { counts: true, line_of: &|_| None };
+    let function = function(task, &options, true, &Rust, "", &mut needs);
+    let (counts, suspects) = (function.counts, function.suspects);
+    let (module, _) = module_of(task, &options, function);
     let name = task.name;
     let mut call = vec!["w".to_string()];
     for (number, port) in task.form.inputs.iter().enumerate() {
@@ -107,14 +111,18 @@ pub fn rust_library(task: &Task<'_>, options: &Options<'_>) -> (String, [&'stati
         ),
         false => ("", ""),
     };
+    let suspicions = match suspects {
+        true => format!("        (*machine).{SUSPICIONS} |= w.{SUSPICIONS};\n"),
+        false => String::new(),
+    };
     let text = format!(
         "mod program {{\n{module}}}\n\nmod support {{\n{}}}\n\n\
-         #[repr(C)]\npub struct Machine {{\n    workspace: *mut program::Workspace,\n    steps: i64,\n}}\n\n\
+         #[repr(C)]\npub struct Machine {{\n    workspace: *mut program::Workspace,\n    steps: i64,\n    {SUSPICIONS}: u64,\n}}\n\n\
          #[unsafe(no_mangle)]\npub static palinode_workspace: usize = size_of::<program::Workspace>();\n\n\
          #[unsafe(no_mangle)]\npub unsafe extern \"C\" fn palinode_entry(\n    machine: *mut Machine,\n    \
          table: *const *const u8,\n    given: *const u64,\n    taken: *mut u64,\n) -> i64 {{\n    unsafe {{\n        \
          let w = &mut *(*machine).workspace;\n{before}        match program::{name}({}) {{\n            \
-         Err(_) => return 1,\n            Ok(results) => {{\n{}            }}\n        }}\n{after}        0\n    }}\n}}\n",
+         Err(_) => return 1,\n            Ok(results) => {{\n{}            }}\n        }}\n{after}{suspicions}        0\n    }}\n}}\n",
         support_module(&needs),
         call.join(", "),
         taken.concat(),
@@ -173,6 +181,10 @@ fn rust_workspace(function: &Function, lines: &mut Vec<String>) {
         lines.push("    /// How many rounds of loops a run may do.".into());
         lines.push("    pub step_limit: u64,".into());
     }
+    if function.suspects {
+        lines.push("    /// How suspicious comparisons were.".into());
+        lines.push(format!("    pub {SUSPICIONS}: u64,"));
+    }
     for field in &function.workspace {
         lines.push(format!("    pub(crate) {}: {},", field.name, of_rust(field, "")));
     }
@@ -184,6 +196,9 @@ fn rust_workspace(function: &Function, lines: &mut Vec<String>) {
     lines.push("        Workspace {".into());
     if function.counts {
         lines.push("            step_limit: u64::MAX,".into());
+    }
+    if function.suspects {
+        lines.push(format!("            {SUSPICIONS}: 0,"));
     }
     for field in &function.workspace {
         let zero = match rust_text::scalar(field.kind) {
@@ -249,11 +264,17 @@ fn rust_function(task: &Task<'_>, options: &Options<'_>, function: &Function, li
         lines.push(
             "    // Bits of differences of numbers and themselves: zero as long as all are finite.".into(),
         );
-        lines.push(format!("    {}", Rust.declare_notes()));
+        lines.push(format!("    {}", Rust.declare_notes(NOTES)));
+    }
+    if function.suspects {
+        lines.push(format!("    {}", Rust.declare_notes(SUSPICIONS)));
     }
     lines.extend(function.body.iter().cloned());
     if function.counts && options.counts {
         lines.push("    w.step_limit = steps;".into());
+    }
+    if function.suspects {
+        lines.push(format!("    w.{SUSPICIONS} = {SUSPICIONS};"));
     }
     let results: Vec<String> = function
         .results
@@ -280,7 +301,7 @@ pub fn c(name: &str, tasks: &[Task<'_>], options: &Options<'_>) -> Vec<File> {
     let mut body = String::new();
     for task in tasks {
         let prefix = format!("{}_", task.name);
-        let function = function(task, options, &C, &prefix, &mut needs);
+        let function = function(task, options, false, &C, &prefix, &mut needs);
         let (head, text) = c_function(name, task, &function);
         header.push_str(&head);
         body.push_str(&text);

@@ -7,7 +7,7 @@ use palinode_core::rules::Row;
 
 use super::super::form::{Buf, Kind, LoopForm, Operand, Port, Reg, Role, Stmt};
 use super::super::passes::touch::Touch;
-use super::super::verify::verify;
+use super::super::verify::{Unproven, verify};
 use super::language::Language;
 use super::support::Needs;
 use super::uses::Uses;
@@ -43,6 +43,8 @@ pub(super) struct Function {
     pub(super) loops: Vec<String>,
     pub(super) body: Vec<String>,
     pub(super) has_notes: bool,
+    /// Whether it notes how suspicious comparisons are.
+    pub(super) suspects: bool,
     pub(super) counts: bool,
 }
 
@@ -67,13 +69,14 @@ impl Function {
 pub(super) fn function(
     task: &Task<'_>,
     options: &Options<'_>,
+    watches: bool,
     language: &dyn Language,
     prefix: &str,
     needs: &mut Needs,
 ) -> Function {
-    let form = without_dead(task.form);
+    let form = without_dead(task.form, watches);
     let unproven = verify(&form).expect("`supported` has looked at it");
-    let mut writer = Writer::new(&form, &unproven, language, options, &task.inputs);
+    let mut writer = Writer::new(&form, &unproven, language, options, watches, &task.inputs);
     writer.prefix = prefix.into();
     let all = Touch::join_of(&form.body);
     let mut params = Vec::new();
@@ -165,6 +168,7 @@ pub(super) fn function(
         exchanged,
         counts: writer.needs.counts,
         has_notes: writer.has_notes,
+        suspects: writer.suspects,
         loops: writer.functions,
         body: writer.out,
     }
@@ -180,13 +184,18 @@ fn find_exchanged(stmts: &[Stmt], found: &mut dyn FnMut(Buf)) {
     }
 }
 
-/// The form without statements that set what nobody reads.
-fn without_dead(form: &LoopForm) -> LoopForm {
+/// The form without statements that set what nobody reads, of which nothing else is to be seen.
+fn without_dead(form: &LoopForm, watches: bool) -> LoopForm {
     let mut form = form.clone();
     without_powers_of_zero(&mut form.body);
     loop {
         let uses = Uses::of(&form);
-        let is_dead = |reg: Reg| uses.of[reg.index()].reads == 0;
+        let unproven = verify(&form).expect("`supported` has looked at it");
+        let is_dead = |stmt: &Stmt| match stmt {
+            Stmt::Each { body, .. } => body.is_empty(),
+            Stmt::If { then, other, .. } => then.is_empty() && other.is_empty(),
+            _ => is_pure(stmt, watches, &unproven).is_some_and(|reg| uses.of[reg.index()].reads == 0),
+        };
         if !remove_dead(&mut form.body, &is_dead) {
             return form;
         }
@@ -203,9 +212,9 @@ fn without_powers_of_zero(stmts: &mut [Stmt]) {
     }
 }
 
-fn remove_dead(stmts: &mut Vec<Stmt>, is_dead: &dyn Fn(Reg) -> bool) -> bool {
-    let before = stmts.len();
-    stmts.retain(|stmt| match stmt {
+/// What a statement sets, if it does nothing else.
+fn is_pure(stmt: &Stmt, watches: bool, unproven: &Unproven) -> Option<Reg> {
+    match stmt {
         Stmt::Move { to, .. }
         | Stmt::Map { to, .. }
         | Stmt::Round32 { to, .. }
@@ -214,10 +223,16 @@ fn remove_dead(stmts: &mut Vec<Stmt>, is_dead: &dyn Fn(Reg) -> bool) -> bool {
         | Stmt::Or { to, .. }
         | Stmt::Not { to, .. }
         | Stmt::Select { to, .. }
-        | Stmt::Convert { to, .. } => !is_dead(*to),
-        // Others may stop, or are looked at by those who watch.
-        _ => true,
-    });
+        | Stmt::Convert { to, .. } => Some(*to),
+        Stmt::Compare { to, .. } if !watches => Some(*to),
+        Stmt::Load { to, .. } if !unproven.contains(stmt) => Some(*to),
+        _ => None,
+    }
+}
+
+fn remove_dead(stmts: &mut Vec<Stmt>, is_dead: &dyn Fn(&Stmt) -> bool) -> bool {
+    let before = stmts.len();
+    stmts.retain(|stmt| !is_dead(stmt));
     let mut removed = stmts.len() < before;
     for stmt in stmts {
         for block in stmt.blocks_mut() {

@@ -27,10 +27,16 @@ pub(super) struct Head<'a> {
     pub(super) arrays: &'a [Given],
     pub(super) scalars: &'a [GivenScalar],
     pub(super) may_stop: bool,
+    /// Whether it notes how suspicious comparisons are.
+    pub(super) suspects: bool,
 }
 
 /// The variable in which is noted what is not finite: zero as long as everything is.
 pub(super) const NOTES: &str = "bad";
+
+/// The variable in which is noted how suspicious comparisons were, and that of a fused loop.
+pub(super) const SUSPICIONS: &str = "suspicions";
+pub(super) const SUSPICIONS_HERE: &str = "suspicions_here";
 
 /// A language. Lines come without indentation, and with what ends a statement.
 pub(super) trait Language {
@@ -60,8 +66,8 @@ pub(super) trait Language {
 
     /// Declares a variable.
     fn declare(&self, name: &str, kind: Kind, value: &str, is_set_again: bool) -> String;
-    /// Declares the variable for notes.
-    fn declare_notes(&self) -> String;
+    /// Declares a variable for notes.
+    fn declare_notes(&self, name: &str) -> String;
     /// A loop over numbers, from the first up to, without, the second.
     fn rounds(&self, counter: &str, from: &str, to: &str, descending: bool) -> String;
     /// A number of rounds; less than none are none.

@@ -66,8 +66,6 @@ pub struct Task<'a> {
 pub struct Options<'a> {
     /// Whether all steps are counted, not only those of loops whose end is not known.
     pub counts: bool,
-    /// Whether comparisons that may be suspicious stop the run.
-    pub watches: bool,
     /// The line of a place in the source.
     pub line_of: &'a dyn Fn(Span) -> Option<u32>,
 }

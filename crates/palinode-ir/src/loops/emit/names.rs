@@ -14,7 +14,7 @@ const WORDS: &str = "as async await box break case catch char class const contin
     static struct super switch template this throw trait true try type typedef typeof union unsafe unsigned \
     unsized use virtual void volatile where while yield bool f32 f64 i64 u64 usize int64_t uint64_t main \
     assert errno stdin stdout NULL INFINITY NAN Some None Ok Err Result Option Error Stop Workspace Results \
-    w out bad steps stop abs min max y0 y1 yn j0 j1 jn gamma";
+    w out bad suspicions suspicions_here steps stop abs min max y0 y1 yn j0 j1 jn gamma";
 
 /// The names of a form.
 pub(super) struct Names {
@@ -56,10 +56,13 @@ impl Names {
             }
         }
         let mut kept = HashMap::new();
-        what_is_kept(&form.body, false, form, &mut kept);
+        what_is_kept(&form.body, None, form, &mut kept);
         for (at, buffer) in form.buffers.iter().enumerate() {
             if names.buffers[at].is_empty() {
-                let of = kept.get(&Buf(at as u32)).map(|name| format!("{name}_kept"));
+                let of = kept.get(&Buf(at as u32)).map(|name| match name {
+                    Some(name) => format!("{name}_kept"),
+                    None => "kept".into(),
+                });
                 let own = buffer.name.as_deref();
                 names.buffers[at] = names.unique(own.or(of.as_deref()).unwrap_or("memory"));
             }
@@ -133,18 +136,30 @@ pub(super) fn identifier(wish: &str) -> String {
     if WORDS.split_whitespace().any(|word| word == plain) { format!("{plain}_") } else { plain }
 }
 
-/// What loops keep in buffers, number by number: the name of the first that has one.
-fn what_is_kept(stmts: &[Stmt], in_loop: bool, form: &LoopForm, found: &mut HashMap<Buf, Arc<str>>) {
+/// What outermost loops keep in buffers, round by round: the name of the first that has one.
+fn what_is_kept(
+    stmts: &[Stmt],
+    outermost: Option<Reg>,
+    form: &LoopForm,
+    found: &mut HashMap<Buf, Option<Arc<str>>>,
+) {
     for stmt in stmts {
-        if let Stmt::Store { buf, from: Operand::Reg(reg), .. } = stmt
-            && in_loop
-            && let Some(name) = form.origins.get(reg.index()).and_then(|origin| origin.name.clone())
+        if let Stmt::Store { buf, at, from } = stmt
+            && at.terms.iter().any(|term| Some(term.0) == outermost)
         {
-            found.entry(*buf).or_insert(name);
+            let own = match from {
+                Operand::Reg(reg) => form.origins.get(reg.index()).and_then(|origin| origin.name.clone()),
+                _ => None,
+            };
+            let name = found.entry(*buf).or_default();
+            *name = name.take().or(own);
         }
-        let is_loop = matches!(stmt, Stmt::For { .. } | Stmt::While { .. });
+        let counter = match stmt {
+            Stmt::For { counter, .. } => Some(*counter),
+            _ => None,
+        };
         for block in stmt.blocks() {
-            what_is_kept(block, in_loop || is_loop, form, found);
+            what_is_kept(block, outermost.or(counter), form, found);
         }
     }
 }

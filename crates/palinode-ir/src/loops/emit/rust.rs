@@ -1,7 +1,7 @@
 //! Rust.
 
 use super::super::form::Kind;
-use super::language::{Declared, Head, Language, NOTES, signed};
+use super::language::{Declared, Head, Language, NOTES, SUSPICIONS, signed};
 use super::text::{Level, Text};
 
 pub(super) struct Rust;
@@ -95,8 +95,8 @@ impl Language for Rust {
         }
     }
 
-    fn declare_notes(&self) -> String {
-        format!("let mut {NOTES} = 0;")
+    fn declare_notes(&self, name: &str) -> String {
+        format!("let mut {name} = 0;")
     }
 
     fn rounds(&self, counter: &str, from: &str, to: &str, descending: bool) -> String {
@@ -155,6 +155,9 @@ impl Language for Rust {
         for given in head.scalars {
             let of = if given.is_counter { "usize" } else { scalar(given.kind) };
             params.push(format!("{}: {of}", given.name));
+        }
+        if head.suspects {
+            params.push(format!("{SUSPICIONS}: &mut u64"));
         }
         let result = if head.may_stop { " -> Result<(), Stop>" } else { "" };
         lines.push("#[inline(never)]".into());

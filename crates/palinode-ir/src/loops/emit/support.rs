@@ -5,6 +5,8 @@
 
 use std::collections::BTreeSet;
 
+use palinode_core::decision;
+
 use super::arithmetic;
 use super::c::C;
 use super::language::Language;
@@ -24,6 +26,8 @@ const BASE: Piece =
     Piece { names: &[], rust: include_str!("support/base.rs"), c: include_str!("support/base.h") };
 
 const PIECES: &[Piece] = &[
+    // For machines, which load Rust.
+    Piece { names: &["suspicion"], rust: include_str!("support/suspicions.rs"), c: "" },
     Piece {
         names: &["matrix"],
         rust: include_str!("support/matrix.rs"),
@@ -78,7 +82,9 @@ pub(super) const NAMES: &[&str] = &[
     "round32",
     "square",
     "cube",
-    "suspicious",
+    "suspicion",
+    "strong_mul_by_choice",
+    "strong_mul_of_nan",
     "sqrt_by_integers",
     "mul_add_by_integers",
     "parts",
@@ -155,16 +161,20 @@ impl Needs {
     }
 }
 
-/// The threshold of suspicious comparisons, where the pieces ask for it.
+/// The thresholds of suspicious comparisons, where a piece asks for them.
 fn filled(text: &str) -> String {
-    text.replace("= TINY;", &format!("= {:?};", palinode_core::decision::TINY))
+    let mut text = text.to_string();
+    for (name, value) in [("TINY", decision::TINY), ("SMALL", decision::SMALL)] {
+        text = text.replace(&format!("{name}: f64 = ITS_VALUE"), &format!("{name}: f64 = {value:?}"));
+    }
+    text
 }
 
 fn pieces<'a>(needs: &'a Needs, of: impl Fn(&'static Piece) -> &'static str + 'a) -> String {
-    let mut out = filled(of(&BASE));
+    let mut out = of(&BASE).to_string();
     for piece in PIECES.iter().filter(|piece| needs.has(piece)) {
         out.push('\n');
-        out.push_str(of(piece));
+        out.push_str(&filled(of(piece)));
     }
     out
 }

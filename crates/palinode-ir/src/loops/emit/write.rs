@@ -4,13 +4,15 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use palinode_core::rules::Row;
+
 use super::super::form::{Buf, Index, Kind, LoopForm, Operand, Reg, Stmt};
 use super::super::passes::touch::Touch;
 use super::super::verify::Unproven;
 use super::Options;
 use super::arithmetic;
 use super::frame::Frame;
-use super::language::{Declared, Language, NOTES};
+use super::language::{Declared, Language, NOTES, SUSPICIONS, SUSPICIONS_HERE};
 use super::names::Names;
 use super::support::Needs;
 use super::text::{Level, Text};
@@ -39,6 +41,8 @@ pub(super) struct Writer<'f> {
     pub(super) unproven: &'f Unproven,
     pub(super) language: &'f dyn Language,
     pub(super) options: &'f Options<'f>,
+    /// Whether it is noted how suspicious comparisons of reals are.
+    pub(super) watches: bool,
     pub(super) names: Names,
     pub(super) uses: Uses,
     pub(super) needs: Needs,
@@ -65,6 +69,8 @@ pub(super) struct Writer<'f> {
     pub(super) notes: bool,
     /// Whether it is noted anywhere.
     pub(super) has_notes: bool,
+    /// Whether suspicions are noted here.
+    pub(super) suspects: bool,
 }
 
 impl<'f> Writer<'f> {
@@ -73,6 +79,7 @@ impl<'f> Writer<'f> {
         unproven: &'f Unproven,
         language: &'f dyn Language,
         options: &'f Options<'f>,
+        watches: bool,
         inputs: &[Arc<str>],
     ) -> Writer<'f> {
         Writer {
@@ -80,6 +87,7 @@ impl<'f> Writer<'f> {
             unproven,
             language,
             options,
+            watches,
             names: Names::new(form, inputs),
             uses: Uses::of(form),
             needs: Needs::default(),
@@ -96,6 +104,7 @@ impl<'f> Writer<'f> {
             line: 0,
             notes: false,
             has_notes: false,
+            suspects: false,
         }
     }
 
@@ -125,6 +134,12 @@ impl<'f> Writer<'f> {
     }
 
     pub(super) fn row(&mut self, rule: Rule, args: &[Text]) -> Text {
+        // A branch is faster from one number to the next, but keeps loops over elements from being
+        // vectorised.
+        if rule.row == Row::StrongMul && self.frame.is_some() {
+            let args: Vec<String> = args.iter().map(|arg| arg.text.clone()).collect();
+            return self.call("strong_mul_by_choice", &args);
+        }
         arithmetic::row(self.language, rule, args, &mut |name, args| self.call(name, args))
     }
 
@@ -178,6 +193,10 @@ impl<'f> Writer<'f> {
     pub(super) fn place(&mut self, index: &Index) -> String {
         let (constant, terms) = self.settled(index);
         if terms.iter().all(|term| self.counters.contains(&term.0)) {
+            // Places and counters are not negative: what only takes away takes nothing away.
+            if constant == 0 && terms.iter().all(|term| term.1 < 0) {
+                return "0".into();
+            }
             let terms: Vec<(i64, Text)> =
                 terms.iter().map(|&(reg, factor)| (factor, Text::atom(self.names.register(reg)))).collect();
             return self.linear(&terms, constant).text;
@@ -406,7 +425,9 @@ impl<'f> Writer<'f> {
             }
             Stmt::Compare { op, to, a, b } => {
                 self.goes_to(*to);
-                self.watch(*a, *b);
+                if self.watches {
+                    self.suspect(*a, *b);
+                }
                 let (a, b) = (self.read(*a, &mut made), self.read(*b, &mut made));
                 made.text = arithmetic::comparison(*op, &a, &b);
                 made.operators += 1;
@@ -575,26 +596,30 @@ impl<'f> Writer<'f> {
         self.attempt("take_steps", &[steps, rounds.to_string()]);
     }
 
-    /// Looks whether a comparison of reals may be suspicious, if that is asked for.
-    fn watch(&mut self, a: Operand, b: Operand) {
-        let is_real = |operand: Operand| match operand {
-            Operand::Reg(reg) => self.form.registers[reg.index()] == Kind::Real,
-            Operand::Real(_) => true,
-            Operand::Int(_) | Operand::Bool(_) => false,
-        };
-        if !self.options.watches || !is_real(a) || !is_real(b) {
+    /// Notes how suspicious a comparison is, if it is one of reals.
+    fn suspect(&mut self, a: Operand, b: Operand) {
+        if self.form.kind(a) != Kind::Real {
             return;
         }
-        // They are read again, by the comparison.
-        let texts = [a, b].map(|operand| match operand {
-            Operand::Reg(reg) => match self.waiting.get(&reg) {
-                Some(made) => made.text.text.clone(),
-                None => self.register(reg).text,
-            },
-            operand => self.operand(operand).text,
+        let texts = [a, b].map(|operand| {
+            self.settle(operand);
+            self.operand(operand).text
         });
-        let bits = self.call("suspicious", &texts).text;
-        self.note(&bits);
+        let suspicion = self.call("suspicion", &texts).text;
+        self.suspects = true;
+        let noted = if self.frame.is_some() { SUSPICIONS_HERE } else { SUSPICIONS };
+        self.push(format!("{noted} |= {suspicion};"));
+    }
+
+    /// Makes a variable of an expression that is to be read more than once.
+    fn settle(&mut self, operand: Operand) {
+        if let Operand::Reg(reg) = operand
+            && let Some(made) = self.waiting.remove(&reg)
+        {
+            let name = self.names.register(reg);
+            let line = self.language.declare(&name, self.form.registers[reg.index()], &made.text.text, false);
+            self.push(line);
+        }
     }
 
     /// An element that is read or set; where nothing says that it is inside, that is looked at first.

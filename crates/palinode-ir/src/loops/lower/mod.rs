@@ -397,7 +397,7 @@ impl<'p> Lower<'p> {
                 let results = self.function(program.function(*callee), args)?;
                 return self.define_all(inst, results);
             }
-            Op::Sweep { keep } => return self.sweep(inst, marks, *keep),
+            Op::Sweep { keep, .. } => return self.sweep(inst, marks, *keep),
             _ => {}
         }
         if !matches!(inst.op.facts().kind, OpKind::Elementwise | OpKind::Literal | OpKind::Measures) {

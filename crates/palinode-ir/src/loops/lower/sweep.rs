@@ -3,6 +3,9 @@
 //! The part of the state that rounds change has registers and buffers, like what a loop carries, and a buffer
 //! for its snapshots; the rest stays as it is. There is memory for as many snapshots as the interpreter
 //! keeps.
+//!
+//! What a turn gives has registers and buffers that are set before the sweep, to zeros, as what a loop
+//! carries is: so whoever looks at the form need not know that the turn comes before every round backwards.
 
 use super::super::form::{Index, Kept, Kind, Stmt};
 use super::control::Carried;
@@ -16,18 +19,18 @@ use crate::program::{Inst, Value};
 
 impl<'p> Lower<'p> {
     pub(super) fn sweep(&mut self, inst: &'p Inst, marks: &InstMarks, keep: Keep) -> Result<(), Refusal> {
-        let (advance, back) = (&inst.blocks[0], &inst.blocks[1]);
+        let (advance, back, turn) = (&inst.blocks[0], &inst.blocks[1], inst.blocks.get(2));
         let args = self.operands(&inst.args, &marks.dies);
         let mut args = args.into_iter();
         let Some(Val::Single(Single::Whole(rounds))) = args.next() else { unreachable!("typing: a number") };
-        self.compute_captures(&[advance, back])?;
+        self.compute_captures(&inst.blocks.iter().collect::<Vec<_>>())?;
         let count = advance.results.len();
         let state: Vec<Val> = args.by_ref().take(count).collect();
-        let cotangents: Vec<Val> = args.collect();
-        if rounds.most <= 0 {
-            return self.define_all(inst, cotangents);
+        let others: Vec<Val> = args.collect();
+        if rounds.most <= 0 && turn.is_none() {
+            return self.define_all(inst, others);
         }
-        let room = self.room(keep, &rounds, &state)?;
+        let room = self.room(keep, &rounds, &state, turn.is_some())?;
         // What a round hands on unchanged stays where it is.
         let ours = &advance.params[1..];
         let theirs = &back.params[1..=count];
@@ -46,13 +49,17 @@ impl<'p> Lower<'p> {
             if changes { &mut changing } else { &mut fixed }.push(self.kept_apart(val)?);
         }
         let carried = self.enter(advance, &chosen(ours, true), changing, false)?;
-        let reversed = self.enter(back, &back.params[1 + count..], cotangents, false)?;
+        let (mut given, mut reversed) = (Vec::new(), Vec::new());
+        match turn {
+            Some(_) => given = self.given(others)?,
+            None => reversed = self.enter(back, &back.params[1 + count..], others, false)?,
+        }
         if carried.iter().chain(&reversed).any(|carried| matches!(carried, Carried::Log { .. })) {
             return self.refuse("a sweep over a vector that grows");
         }
         let kept =
             carried.iter().map(|carried| self.snapshots(carried, room)).collect::<Result<Vec<_>, _>>()?;
-        let counter = self.counter(0, rounds.most - 1);
+        let counter = self.counter(0, (rounds.most - 1).max(0));
         let operand = self.whole(&rounds);
         let (least, most) = self.ranges[counter.index()];
         let round = Val::Single(Single::Whole(Whole { index: Index::reg(counter), least, most }));
@@ -67,13 +74,36 @@ impl<'p> Lower<'p> {
         self.next_round(&carried, results)?;
         let forwards = self.leave_loop(advance, outer);
 
+        let mut turning = None;
+        if let Some(turn) = turn {
+            let outer = self.enter_loop();
+            self.define_carried(&chosen(&turn.params[..count], true), &carried)?;
+            self.define_values(&chosen(&turn.params[..count], false), &fixed)?;
+            self.define_values(&turn.params[count..], &given)?;
+            drop(given);
+            let results = self.round(turn, &marks.blocks[2])?;
+            let written = self.blocks.pop().expect("the turn is being written");
+            let zeros =
+                results.iter().map(|result| self.zeros_like(result)).collect::<Result<Vec<_>, _>>()?;
+            let names: Vec<Value> =
+                back.params[1 + count..].iter().chain(&inst.results[back.results.len()..]).copied().collect();
+            reversed = self.enter(back, &names, zeros, false)?;
+            if reversed.iter().any(|carried| matches!(carried, Carried::Log { .. })) {
+                return self.refuse("a sweep over a vector that grows");
+            }
+            self.blocks.push(written);
+            self.next_round(&reversed, results)?;
+            turning = Some(self.leave_loop(turn, outer));
+        }
+
         let outer = self.enter_loop();
         self.define(back.params[0], round)?;
         self.define_carried(&chosen(theirs, true), &carried)?;
         self.define_values(&chosen(theirs, false), &fixed)?;
-        self.define_carried(&back.params[1 + count..], &reversed)?;
+        let turned = &reversed[..back.results.len()];
+        self.define_carried(&back.params[1 + count..], turned)?;
         let results = self.round(back, &marks.blocks[1])?;
-        self.next_round(&reversed, results)?;
+        self.next_round(turned, results)?;
         let backwards = self.leave_loop(back, outer);
 
         for carried in carried {
@@ -87,6 +117,7 @@ impl<'p> Lower<'p> {
             room,
             state: kept,
             advance: forwards,
+            turn: turning,
             back: backwards,
         });
         let results: Vec<Val> = reversed.into_iter().map(|carried| self.after(carried)).collect();
@@ -94,7 +125,7 @@ impl<'p> Lower<'p> {
     }
 
     /// How many snapshots there is memory for.
-    fn room(&self, keep: Keep, rounds: &Whole, state: &[Val]) -> Result<u64, Refusal> {
+    fn room(&self, keep: Keep, rounds: &Whole, state: &[Val], turns: bool) -> Result<u64, Refusal> {
         let (mut bytes, mut arrays) = (0, 0);
         for val in state {
             bytes += match val {
@@ -107,8 +138,8 @@ impl<'p> Lower<'p> {
             };
         }
         let rounds = u64::try_from(rounds.most).unwrap_or(0);
-        match snapshots_of(keep, rounds, state.len(), bytes + bookkeeping::snapshot(arrays)) {
-            Ok(room) => Ok(room),
+        match snapshots_of(keep, rounds, turns, state.len(), bytes + bookkeeping::snapshot(arrays)) {
+            Ok(kept) => Ok(kept.snapshots),
             Err(_) => self.refuse("a sweep with a budget below one state"),
         }
     }
@@ -119,6 +150,35 @@ impl<'p> Lower<'p> {
             Val::Array(array) if array.is_computed() => Ok(Val::Array(self.copied(array, None)?)),
             val => Ok(val),
         }
+    }
+
+    /// What a turn is given, and may change where it is: nothing that is yet to be computed needs that.
+    fn given(&mut self, values: Vec<Val>) -> Result<Vec<Val>, Refusal> {
+        let mut given = Vec::new();
+        for val in values {
+            let val = self.kept_apart(val)?;
+            if let Val::Array(array) = &val
+                && let Some(handle) = self.owned(array)
+            {
+                let buf = handle.buf;
+                drop(handle);
+                self.settle(buf)?;
+            }
+            given.push(val);
+        }
+        Ok(given)
+    }
+
+    /// What something of this kind, or as long, is before it is known.
+    fn zeros_like(&mut self, val: &Val) -> Result<Val, Refusal> {
+        Ok(match val {
+            Val::Single(single) => Val::Single(Single::nothing(single.kind())),
+            val => {
+                let Arr { elem, shape, .. } = self.array_of(val)?;
+                let zero = Single::nothing(Kind::of(elem));
+                Val::Array(Arr { elem, shape, def: Def::Filled(zero) })
+            }
+        })
     }
 
     fn define_values(&mut self, params: &[Value], values: &[Val]) -> Result<(), Refusal> {

@@ -8,6 +8,7 @@
 //! | `defer` | outer products that rounds add to a matrix are added after the loop, as one product |
 //! | `gather` | updates of one buffer at shifted places become one loop over the places |
 //! | `fuse` | loops over the same elements become one; what one stores is not loaded by the next |
+//! | `rows` | what a round makes and copies into its row of a log is made there |
 //! | `over` | results are stored over an operand that nothing needs afterwards |
 //! | `dead` | what nothing reads is not stored, and not computed |
 //! | `finite` | numbers are checked only where no later check would see them |
@@ -27,6 +28,7 @@ mod fuse;
 mod gather;
 mod over;
 mod rewrite;
+mod rows;
 mod share;
 pub(super) mod touch;
 
@@ -38,10 +40,11 @@ use super::form::LoopForm;
 type Pass = fn(&mut LoopForm);
 
 /// The passes by name, in their order.
-pub const PASSES: [(&str, Pass); 7] = [
+pub const PASSES: [(&str, Pass); 8] = [
     ("defer", defer::run),
     ("gather", gather::run),
     ("fuse", fuse::run),
+    ("rows", rows::run),
     ("over", over::run),
     ("dead", dead::run),
     ("finite", finite::run),

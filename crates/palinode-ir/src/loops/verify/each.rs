@@ -35,7 +35,10 @@ pub(super) fn independent(axes: &[(Reg, i64, i64)], body: &[Stmt], known: &[bool
     if let Some(reg) = twice {
         return Err(format!("{reg} is set twice in a round"));
     }
-    if let Some(reg) = own.iter().filter(|reg| known.get(reg.index()) == Some(&true)).min() {
+    // A counter that the body sets is found there.
+    let is_known =
+        |reg: &Reg| known.get(reg.index()) == Some(&true) && axes.iter().all(|axis| axis.0 != *reg);
+    if let Some(reg) = own.iter().copied().filter(is_known).min() {
         return Err(format!("{reg} depends on other rounds"));
     }
     for stmt in body {

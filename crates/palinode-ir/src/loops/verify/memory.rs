@@ -144,8 +144,8 @@ impl Verifier<'_> {
     }
 
     /// A state has memory for its snapshots, and each part for itself.
-    pub(super) fn state(&self, state: &[Kept], room: u64, rounds: i64) -> Result<(), String> {
-        if room == 0 && rounds > 1 && !state.is_empty() {
+    pub(super) fn state(&self, state: &[Kept], room: u64, steps: i64) -> Result<(), String> {
+        if room == 0 && steps > 1 && !state.is_empty() {
             return Err("a sweep has no memory for snapshots".into());
         }
         state.iter().try_for_each(|kept| self.kept(kept, room))?;

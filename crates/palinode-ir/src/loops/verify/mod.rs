@@ -82,6 +82,7 @@ pub fn verify(form: &LoopForm) -> Result<Unproven, String> {
         once: set.iter().map(|&times| times == 1).collect(),
         ranges: vec![ANY; form.registers.len()],
         known: vec![false; form.registers.len()],
+        before: Vec::new(),
         counters: Vec::new(),
         unproven: Unproven::default(),
         wrong: None,
@@ -104,6 +105,9 @@ struct Verifier<'f> {
     ranges: Vec<(i64, i64)>,
     /// Whether it has been set on every path to here.
     known: Vec<bool>,
+    /// What was known of registers before they were set in the blocks around, in order: there is no copy of
+    /// all registers for a block.
+    before: Vec<(Reg, bool, (i64, i64))>,
     /// Those of the loops around.
     counters: Vec<Reg>,
     unproven: Unproven,
@@ -168,9 +172,27 @@ impl<'f> Verifier<'f> {
         if self.counters.contains(&reg) {
             return Err(format!("{reg} counts the rounds of a loop around"));
         }
-        self.known[reg.index()] = true;
-        self.ranges[reg.index()] = if self.once[reg.index()] { range } else { ANY };
+        self.learn(reg, if self.once[reg.index()] { range } else { ANY });
         Ok(())
+    }
+
+    fn learn(&mut self, reg: Reg, range: (i64, i64)) {
+        let (known, old) = (&mut self.known[reg.index()], &mut self.ranges[reg.index()]);
+        self.before.push((reg, *known, *old));
+        (*known, *old) = (true, range);
+    }
+
+    /// Forgets what was learnt since there were so many changes; returns the registers that were not set
+    /// before.
+    fn forget(&mut self, changes: usize) -> Vec<Reg> {
+        let mut new = Vec::new();
+        for (reg, known, range) in self.before.drain(changes..).rev() {
+            (self.known[reg.index()], self.ranges[reg.index()]) = (known, range);
+            if !known {
+                new.push(reg);
+            }
+        }
+        new
     }
 
     /// A counter of what comes next, until it is taken off [`Verifier::counters`].
@@ -188,12 +210,12 @@ impl<'f> Verifier<'f> {
         }
     }
 
-    /// A block that may not run: what it establishes holds only inside of it.
-    fn inner(&mut self, stmts: &'f [Stmt]) -> Result<Vec<bool>, String> {
-        let (known, ranges) = (self.known.clone(), self.ranges.clone());
+    /// A block that may not run: what it establishes holds only inside of it. Returns the registers that it
+    /// sets and that were not set before.
+    fn inner(&mut self, stmts: &'f [Stmt]) -> Result<Vec<Reg>, String> {
+        let changes = self.before.len();
         self.block(stmts)?;
-        self.ranges = ranges;
-        Ok(core::mem::replace(&mut self.known, known))
+        Ok(self.forget(changes))
     }
 
     fn block(&mut self, stmts: &'f [Stmt]) -> Result<(), String> {
@@ -313,7 +335,7 @@ impl<'f> Verifier<'f> {
                     && self.once[reg.index()]
                 {
                     let (least, most) = self.ranges[reg.index()];
-                    self.ranges[reg.index()] = (least.max(0), most.min(length - 1));
+                    self.learn(*reg, (least.max(0), most.min(length - 1)));
                 }
                 Ok(())
             }
@@ -322,10 +344,10 @@ impl<'f> Verifier<'f> {
             Stmt::For { counter, rounds, body, .. } => {
                 self.reads(&[*rounds], Kind::Int)?;
                 let most = self.range(*rounds).1.saturating_sub(1).max(0);
-                let (known, ranges) = (self.known.clone(), self.ranges.clone());
+                let changes = self.before.len();
                 self.counts(*counter, 0, most)?;
                 self.block(body)?;
-                (self.known, self.ranges) = (known, ranges);
+                self.forget(changes);
                 self.counters.pop();
                 Ok(())
             }
@@ -335,15 +357,20 @@ impl<'f> Verifier<'f> {
                 self.reads(&[*holds], Kind::Bool)?;
                 self.inner(body).map(drop)
             }
-            Stmt::Sweep { counter, rounds, room, state, advance, back } => {
+            Stmt::Sweep { counter, rounds, room, state, advance, turn, back } => {
                 self.reads(&[*rounds], Kind::Int)?;
-                self.state(state, *room, self.range(*rounds).1)?;
+                let steps = self.range(*rounds).1.max(0).saturating_add(i64::from(turn.is_some()));
+                self.state(state, *room, steps)?;
+                // The turn runs in no round.
+                if let Some(turn) = turn {
+                    self.inner(turn)?;
+                }
                 let most = self.range(*rounds).1.saturating_sub(1).max(0);
-                let (known, ranges) = (self.known.clone(), self.ranges.clone());
+                let changes = self.before.len();
                 self.counts(*counter, 0, most)?;
                 self.inner(advance)?;
                 self.inner(back)?;
-                (self.known, self.ranges) = (known, ranges);
+                self.forget(changes);
                 self.counters.pop();
                 Ok(())
             }
@@ -351,15 +378,12 @@ impl<'f> Verifier<'f> {
                 self.reads(&[*holds], Kind::Bool)?;
                 let (yes, no) = (self.inner(then)?, self.inner(other)?);
                 // What both set is set afterwards; neither's range is known.
-                for (at, known) in self.known.iter_mut().enumerate() {
-                    if !*known && yes[at] && no[at] {
-                        (*known, self.ranges[at]) = (true, ANY);
-                    }
-                }
+                let no: HashSet<Reg> = no.into_iter().collect();
+                yes.into_iter().filter(|reg| no.contains(reg)).for_each(|reg| self.learn(reg, ANY));
                 Ok(())
             }
             Stmt::Each { axes, body } => {
-                let (known, ranges) = (self.known.clone(), self.ranges.clone());
+                let changes = self.before.len();
                 for &(counter, from, to) in axes {
                     if from >= to || to.checked_sub(from).is_none() {
                         return Err(format!("{counter} runs over nothing"));
@@ -369,9 +393,9 @@ impl<'f> Verifier<'f> {
                 if body.iter().any(|stmt| !is_plain(stmt)) {
                     return Err("an `each` holds control".into());
                 }
-                independent(axes, body, &known)?;
+                independent(axes, body, &self.known)?;
                 self.block(body)?;
-                (self.known, self.ranges) = (known, ranges);
+                self.forget(changes);
                 self.counters.truncate(self.counters.len() - axes.len());
                 Ok(())
             }

@@ -1,8 +1,9 @@
 //! Algebraic identities that hold bit by bit.
 //!
 //! Reals: `x * 1`, `x / 1`, `x - 0`, `x + -0.0` are `x`; `x * -1`, `x / -1` and `-0.0 - x` are `-x`; `-(-x)`
-//! is `x`; `|-x|` and `||x||` are `|x|`; `powi<1>`. **Not** `x - x` or `0 * x` (infinities and NaN), nor
-//! `x + 0` (it turns -0 into 0) unless `x` cannot be -0.
+//! is `x`; `x + -y` is `x - y` and `x - -y` is `x + y`; `-x * y` is `-(x * y)`, and `-x / y` and `x / -y`
+//! likewise, so that a sum may take the sign; `|-x|` and `||x||` are `|x|`; `powi<1>`. **Not** `x - x` or
+//! `0 * x` (infinities and NaN), nor `x + 0` (it turns -0 into 0) unless `x` cannot be -0.
 //!
 //! Strong products, which only derivative code contains: `t` times 1 is `t`, times -1 is `-t`, times 0 is 0.
 //! The sign of a zero that comes out of a strong product is *not kept*: `strong_mul(-2, 0)` is -0 in a run

@@ -38,6 +38,11 @@ pub(super) fn real(w: &mut Writer<'_>, rule: Rule, args: &[Value], result: Value
         Row::Powi if rule.parameter == 1 => Some(args[0]),
         Row::Add => {
             for (x, other) in [(args[0], args[1]), (args[1], args[0])] {
+                if let Some(inner) = is_row(w, other, Row::Negate) {
+                    return Some(w.emit(Op::rule(Row::Subtract), vec![x, inner]));
+                }
+            }
+            for (x, other) in [(args[0], args[1]), (args[1], args[0])] {
                 let number = real_of(w, other);
                 let exact = is_minus_zero(number) || (is_plus_zero(number) && zero_has_no_sign(w, x));
                 if fits(w, x) && exact {
@@ -47,6 +52,9 @@ pub(super) fn real(w: &mut Writer<'_>, rule: Rule, args: &[Value], result: Value
             None
         }
         Row::Subtract => {
+            if let Some(inner) = is_row(w, args[1], Row::Negate) {
+                return Some(w.emit(Op::rule(Row::Add), vec![args[0], inner]));
+            }
             let (first, second) = (real_of(w, args[0]), real_of(w, args[1]));
             let exact = is_plus_zero(second) || (is_minus_zero(second) && zero_has_no_sign(w, args[0]));
             if fits(w, args[0]) && exact {
@@ -68,12 +76,12 @@ pub(super) fn real(w: &mut Writer<'_>, rule: Rule, args: &[Value], result: Value
                     return Some(zero(w, ty, other, x));
                 }
             }
-            None
+            negated_later(w, rule, args)
         }
         Row::Divide => match real_of(w, args[1]) {
             Some(1.0) if fits(w, args[0]) => Some(args[0]),
             Some(-1.0) if fits(w, args[0]) => Some(negated(w, args[0])),
-            Some(_) | None => None,
+            Some(_) | None => negated_later(w, rule, args),
         },
         Row::Select => {
             let chosen = if real_of(w, args[0])? == 0.0 { args[2] } else { args[1] };
@@ -81,6 +89,18 @@ pub(super) fn real(w: &mut Writer<'_>, rule: Rule, args: &[Value], result: Value
         }
         _ => None,
     }
+}
+
+/// A product or quotient of an operand that is negated is negated instead: sums take the sign.
+fn negated_later(w: &mut Writer<'_>, rule: Rule, args: &[Value]) -> Option<Value> {
+    let inner = |at: usize| w.args_of(args[at], &Op::rule(Row::Negate)).map(|inner| inner[0]);
+    let (first, second) = (inner(0), inner(1));
+    if first.is_none() && second.is_none() {
+        return None;
+    }
+    let args = vec![first.unwrap_or(args[0]), second.unwrap_or(args[1])];
+    let product = w.emit(Op::Map(rule), args);
+    Some(if first.is_some() && second.is_some() { product } else { negated(w, product) })
 }
 
 /// A zero of type `ty`, where `zero` is one everywhere and `other` is the other factor; at least one has the

@@ -16,7 +16,7 @@ use std::rc::Rc;
 use palinode_core::schedule::Action;
 
 use crate::interp::bookkeeping::{self, snapshot};
-use crate::interp::store_rule::{most_held, snapshots_of, snapshots_of_growing};
+use crate::interp::store_rule::{Kept, most_held, snapshots_of, snapshots_of_growing};
 use crate::liveness::InstMarks;
 use crate::op::{FuncId, Keep};
 use crate::plan::buffers::mixed;
@@ -49,8 +49,13 @@ pub(super) struct Trials {
 struct Parts<'p> {
     advance: &'p Block,
     back: &'p Block,
+    turn: Option<&'p Block>,
     states: &'p [Value],
     cotangents: &'p [Value],
+    /// What the turn gives besides cotangents.
+    more: &'p [Value],
+    /// Whether the turn gives each array in memory of its own, so that others only share more.
+    is_apart: bool,
     /// What is known of the number of a round, if that is forgotten.
     forgotten: Option<Thing>,
 }
@@ -61,6 +66,8 @@ struct Rounds {
     /// How much work the last one was, and how many arrays it made: forwards and backwards.
     forwards: (f64, u64),
     backwards: (f64, u64),
+    /// The same of the turn.
+    turning: (f64, u64),
     /// Whether every round left the state with the same lengths, and whether one moved an array to another
     /// place.
     settled: bool,
@@ -116,19 +123,22 @@ fn arrays_of(things: &[Thing]) -> Vec<Thing> {
 
 impl<'p> Walk<'p> {
     pub(super) fn sweep(&mut self, inst: &'p Inst, marks: &InstMarks, keep: Keep) -> Walked {
-        let (advance, back) = (&inst.blocks[0], &inst.blocks[1]);
+        let (advance, back, turn) = (&inst.blocks[0], &inst.blocks[1], inst.blocks.get(2));
         let (states, cotangents) = back.params[1..].split_at(advance.results.len());
-        let mut parts = Parts { advance, back, states, cotangents, forgotten: None };
+        let more = &inst.results[cotangents.len()..];
+        let is_apart = false;
+        let mut parts = Parts { advance, back, turn, states, cotangents, more, is_apart, forgotten: None };
         let n = self.rounds(self.get(inst.args[0]), inst.span)?;
         let things = self.fetch(&inst.args[1..], &marks.dies[1..]);
         self.set_all(&advance.params[1..], &things);
-        self.set_all(cotangents, &things[states.len()..]);
+        let begins = turn.map_or(cotangents, |turn| &turn.params[states.len()..]);
+        self.set_all(begins, &things[states.len()..]);
         let each = self.state_bytes(&things[..states.len()]);
         let arrays = arrays_of(&things[..states.len()]).len() as u64;
         let needed = each.saturating_add(snapshot(arrays));
-        let snapshots = snapshots_of(keep, n, states.len(), needed)
+        let Kept { steps, snapshots, keep } = snapshots_of(keep, n, turn.is_some(), states.len(), needed)
             .map_err(|budget| PlanError::SnapshotOverBudget { budget, needed, span: inst.span })?;
-        let mut beside = bookkeeping::sweep(n, snapshots, arrays);
+        let mut beside = bookkeeping::sweep(steps, snapshots, arrays);
         self.state.ledger.reserve(0, beside);
         // Scalars of all snapshots, whatever is walked.
         let scalars = self.scalar_store(&parts, snapshots, inst.span)?;
@@ -150,7 +160,7 @@ impl<'p> Walk<'p> {
         }
         if alike && self.short_sweep(inst, &parts, marks, n, snapshots)? {
             // Integers of a short sweep are not those of the long one.
-            for &value in cotangents {
+            for &value in cotangents.iter().chain(more) {
                 if let Thing::Int(_) | Thing::UpTo(_) = self.get(value) {
                     self.set(value, Thing::Int(None));
                 }
@@ -179,11 +189,11 @@ impl<'p> Walk<'p> {
         let scalars = self.state.snapshots.pop().expect("it was pushed");
         self.drop_all(&scalars);
         self.state.ledger.give_back(0, beside);
-        if n == 0 {
+        if steps == 0 {
             self.release(&advance.params[1..]);
         }
-        let results: Vec<Thing> = cotangents.iter().map(|&value| self.get(value)).collect();
-        for &value in cotangents {
+        let results: Vec<Thing> = cotangents.iter().chain(more).map(|&value| self.get(value)).collect();
+        for &value in cotangents.iter().chain(more) {
             self.set(value, Thing::Unset);
         }
         self.define(inst, &results);
@@ -245,7 +255,8 @@ impl<'p> Walk<'p> {
         let base = self.state.snapshots.len();
         let mut rounds = Rounds { settled: true, is_trial: n == TRIAL, ..Rounds::default() };
         let state = &parts.advance.params[1..];
-        let (mut actions, mut left) = (schedule(n, snapshots), n);
+        let steps = n + u64::from(parts.turn.is_some());
+        let (mut actions, mut left) = (schedule(steps, snapshots), steps);
         // The bytes of all snapshots, as far as they are limited.
         let mut all = 0_u64;
         while let Some(action) = actions.next() {
@@ -288,7 +299,10 @@ impl<'p> Walk<'p> {
                 Action::Record { .. } => {}
                 Action::Reverse { step } => {
                     left = step;
-                    self.back(parts, marks, step, &mut rounds)?;
+                    match parts.turn.filter(|_| step == n) {
+                        Some(turn) => self.turn(turn, parts, marks, &mut rounds)?,
+                        None => self.back(parts, marks, step, &mut rounds)?,
+                    }
                 }
             }
         }
@@ -400,6 +414,28 @@ impl<'p> Walk<'p> {
         Ok(())
     }
 
+    fn turn(&mut self, turn: &'p Block, parts: &Parts<'p>, marks: &InstMarks, rounds: &mut Rounds) -> Walked {
+        self.spend(1)?;
+        let marks = &marks.blocks[2];
+        for (&ours, &theirs) in parts.advance.params[1..].iter().zip(&turn.params) {
+            let thing = self.get(ours);
+            self.set(ours, Thing::Unset);
+            self.set(theirs, thing);
+        }
+        let (work, allocations) = (self.ledger().work, self.ledger().allocations);
+        self.state.ledger.work += work::ROUND;
+        self.block(turn, marks)?;
+        let found = self.fetch(&turn.results, &marks.results_die);
+        self.set_all(parts.cotangents, &found);
+        self.set_all(parts.more, &found[parts.cotangents.len()..]);
+        if parts.is_apart {
+            self.set_apart(parts.cotangents)?;
+        }
+        let ledger = self.ledger();
+        rounds.turning = (ledger.work - work, ledger.allocations - allocations);
+        Ok(())
+    }
+
     /// Walks a shorter sweep instead; false, and nothing done, if that shows that its rounds are not alike.
     fn short_sweep(
         &mut self,
@@ -412,29 +448,34 @@ impl<'p> Walk<'p> {
         let Some(each) = self.trial(inst, parts, marks)? else { return Ok(false) };
         // At most one snapshot for each round but the last is of use. With fewer, there is a state between
         // two of them that none of them has.
-        let useful = snapshots.min(n - 1);
+        let turns = u64::from(parts.turn.is_some());
+        let useful = snapshots.min(n + turns - 1);
         let few = useful.min(FEW_SLOTS);
-        let rounds = if useful == n - 1 { few + 1 } else { FEW_ROUNDS };
+        let steps = if useful == n + turns - 1 { few + 1 } else { FEW_ROUNDS };
         // None of the few counts if it may share arrays with its neighbours that others do not.
         let more = if each.moved { useful } else { useful - few };
         if each.moved {
             (self.exact, self.forgot) = (false, true);
             self.set_apart(&parts.advance.params[1..])?;
-            self.set_apart(parts.cotangents)?;
+            if parts.turn.is_none() {
+                self.set_apart(parts.cotangents)?;
+            }
         }
+        let parts = &Parts { is_apart: each.moved, ..*parts };
         let others = more.saturating_mul(each.bytes);
         let described = more.saturating_mul(each.arrays).saturating_mul(bookkeeping::ARRAY);
         self.state.ledger.reserve(others, described);
         self.stop_at_peak()?;
         let (work, allocations) = (self.ledger().work, self.ledger().allocations);
-        let done = self.whole_sweep(parts, marks, rounds, few, None)?;
+        let done = self.whole_sweep(parts, marks, steps - turns, few, None)?;
         self.state.ledger.give_back(others, described);
         // What the long one does instead; few snapshots may have made the short one go forwards more often.
         let (forwards, backwards) = (done.forwards, done.backwards);
-        let (there, back) = (advances(n, snapshots), n);
+        let (there, back) = (advances(n + turns, snapshots), n);
         let ledger = &mut self.state.ledger;
-        ledger.work = work + forwards.0 * there as f64 + backwards.0 * back as f64;
+        ledger.work = work + forwards.0 * there as f64 + backwards.0 * back as f64 + done.turning.0;
         let made = forwards.1.saturating_mul(there).saturating_add(backwards.1.saturating_mul(back));
+        let made = made.saturating_add(done.turning.1);
         ledger.allocations = allocations.saturating_add(made);
         debug_assert!(done.settled, "what three rounds show holds for more");
         Ok(true)
@@ -489,7 +530,9 @@ impl<'p> Walk<'p> {
             all.into()
         });
         let captures = Rc::clone(captures);
-        let params = inst.blocks[0].params[1..].iter().chain(&inst.blocks[1].params[1..]);
+        // What is not there yet says nothing.
+        let given = inst.blocks.get(2).map_or(&inst.blocks[1].params[1..], |turn| &turn.params[..]);
+        let params = inst.blocks[0].params[1..].iter().chain(given);
         let (mut sum, mut seen) = (0, HashMap::new());
         for (at, &value) in captures.iter().chain(params).enumerate() {
             sum = match self.get(value) {

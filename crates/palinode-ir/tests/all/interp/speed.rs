@@ -1,5 +1,5 @@
 //! How long a round of a loop takes, printed. Run it with
-//! `cargo test -p palinode-ir --release -- --ignored --nocapture speed`.
+//! `cargo test -p palinode-ir-tests --release -- --ignored --nocapture speed`.
 
 use std::time::Instant;
 

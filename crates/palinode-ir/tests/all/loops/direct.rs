@@ -318,8 +318,8 @@ impl Run<'_> {
                 self.burn(1)?;
                 self.block(body)?;
             },
-            Stmt::Sweep { counter, rounds, room, state, advance, back } => {
-                for step in Sweep::new(self.int(*rounds), *room) {
+            Stmt::Sweep { counter, rounds, room, state, advance, turn, back } => {
+                for step in Sweep::new(self.int(*rounds), *room, turn.is_some()) {
                     self.burn(1)?;
                     match step {
                         SweepStep::Advance(from, to) => {
@@ -334,6 +334,10 @@ impl Run<'_> {
                         }
                         SweepStep::Restore(number) => {
                             state.iter().for_each(|kept| self.snapshot(kept, number, false));
+                        }
+                        SweepStep::Turn => {
+                            self.count(1)?;
+                            self.block(turn.as_ref().expect("only a sweep that turns has a turn"))?;
                         }
                         SweepStep::Back(round) => {
                             self.count(1)?;

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use palinode_ir::loops::{LoopForm, Operand, PASSES, Stmt, parse, verify};
 
 fn folder() -> PathBuf {
-    std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/loops")
+    std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("loops")
 }
 
 fn read(text: &str, what: &str) -> LoopForm {
@@ -98,7 +98,7 @@ fn wrong_forms_are_refused_where_they_are_wrong() {
     }
     reasons.push_str(&verify(&deep).expect_err("it is nested deeply"));
     // The header of the verifier names its refusals.
-    let source = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/loops/verify/mod.rs");
+    let source = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../src/loops/verify/mod.rs");
     let header: String =
         std::fs::read_to_string(source).unwrap().lines().take_while(|line| line.starts_with("//!")).collect();
     let header = header.split_once("Invariants").expect("a list").1.replace("//!  ", "");

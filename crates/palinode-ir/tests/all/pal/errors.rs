@@ -5,8 +5,9 @@ use palinode_ir::pal;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+/// The package of the library.
 fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).to_path_buf()
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
 fn cases() -> Vec<PathBuf> {

@@ -1,6 +1,6 @@
 //! The `.pal` front end on anything at all: nothing panics, and what compiles is valid.
 //!
-//! `PROPTEST_CASES=100000 cargo test --release -p palinode-ir pal::fuzz` runs it for long.
+//! `PROPTEST_CASES=100000 cargo test --release -p palinode-ir-tests pal::fuzz` runs it for long.
 
 use palinode_ir::{pal, text};
 use proptest::prelude::*;
@@ -47,8 +47,8 @@ fn corpus() -> &'static [String] {
 fn read_corpus() -> Vec<String> {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut sources = Vec::new();
-    for folder in [root.join("tests/pal"), root.join("../../examples")] {
-        let Ok(entries) = std::fs::read_dir(folder) else { continue };
+    for folder in [root.join("pal"), root.join("../../../examples")] {
+        let entries = std::fs::read_dir(folder).unwrap();
         for entry in entries.flatten() {
             if entry.path().extension().is_some_and(|extension| extension == "pal") {
                 sources.push(std::fs::read_to_string(entry.path()).unwrap());

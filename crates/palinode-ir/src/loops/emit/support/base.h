@@ -1,4 +1,5 @@
-#if defined(__FAST_MATH__)
+#if defined(__FAST_MATH__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__) || \
+    defined(__ASSOCIATIVE_MATH__) || defined(__RECIPROCAL_MATH__) || defined(__NO_SIGNED_ZEROS__)
 #error "built with fast-math, these functions give other results: leave it out, and set -ffp-contract=off"
 #endif
 
@@ -16,8 +17,10 @@
 /* Not every model uses every function. */
 #if defined(__GNUC__)
 #define PAL_FUNCTION static inline __attribute__((unused))
+#define PAL_RARE static __attribute__((unused, cold, noinline))
 #else
 #define PAL_FUNCTION static inline
+#define PAL_RARE static
 #endif
 
 #define PAL_DONE 0
@@ -186,18 +189,22 @@ PAL_FUNCTION double pal_select_nonzero(double x, double y, double z) {
 }
 
 /* The product in which a zero wins over infinity and NaN. */
-PAL_FUNCTION double pal_strong_mul(double x, double y) {
+PAL_FUNCTION double pal_strong_mul_by_choice(double x, double y) {
     const double product = x * y;
     return product != product && (x == 0.0 || y == 0.0) ? 0.0 : product;
 }
 
-PAL_FUNCTION double pal_fract(double x) {
-    return x - trunc(x);
+/* The same where the plain product is NaN. */
+PAL_RARE double pal_strong_mul_of_nan(double x, double y) {
+    return x == 0.0 || y == 0.0 ? 0.0 : x * y;
 }
 
-/* Not zero if a comparison of two numbers may be decided by a rounding error. */
-PAL_FUNCTION uint64_t pal_suspicious(double x, double y) {
-    const double tiny = TINY;
-    const bool is_tiny = fabs(x) <= tiny && fabs(y) <= tiny;
-    return x == y || x != x || y != y || is_tiny || isinf(x) || isinf(y);
+/* The same with a branch, for numbers that depend on each other. */
+PAL_FUNCTION double pal_strong_mul(double x, double y) {
+    const double product = x * y;
+    return product != product ? pal_strong_mul_of_nan(x, y) : product;
+}
+
+PAL_FUNCTION double pal_fract(double x) {
+    return x - trunc(x);
 }

@@ -253,6 +253,20 @@ pub(crate) fn select_nonzero(x: f64, y: f64, z: f64) -> f64 {
 #[inline(always)]
 pub(crate) fn strong_mul(x: f64, y: f64) -> f64 {
     let product = x * y;
+    if product.is_nan() { strong_mul_of_nan(x, y) } else { product }
+}
+
+/// The same where the plain product is NaN.
+#[cold]
+#[inline(never)]
+fn strong_mul_of_nan(x: f64, y: f64) -> f64 {
+    if x == 0.0 || y == 0.0 { 0.0 } else { x * y }
+}
+
+/// The same without a branch, for loops over elements.
+#[inline(always)]
+pub(crate) fn strong_mul_by_choice(x: f64, y: f64) -> f64 {
+    let product = x * y;
     if product.is_nan() & ((x == 0.0) | (y == 0.0)) { 0.0 } else { product }
 }
 
@@ -294,17 +308,6 @@ pub(crate) fn fract(x: f64) -> f64 {
 pub(crate) fn rem(x: f64, y: f64) -> f64 {
     x % y
 }
-
-/// Not zero if a comparison of two numbers may be decided by a rounding error.
-#[inline(always)]
-pub(crate) fn suspicious(x: f64, y: f64) -> u64 {
-    let tiny = (abs(x) <= SMALL) & (abs(y) <= SMALL);
-    let infinite = (abs(x) == f64::INFINITY) | (abs(y) == f64::INFINITY);
-    u64::from((x == y) | x.is_nan() | y.is_nan() | tiny | infinite)
-}
-
-/// Comparisons of numbers that are not larger than this are suspicious.
-const SMALL: f64 = TINY;
 
 /// The square root, rounded correctly.
 #[inline(always)]
