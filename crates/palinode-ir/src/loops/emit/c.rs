@@ -153,6 +153,14 @@ impl Language for C {
         }
     }
 
+    fn product(&self, name: &'static str, _: Option<usize>) -> String {
+        name.into()
+    }
+
+    fn row_by_row(&self) -> Option<&'static str> {
+        None
+    }
+
     fn swap(&self, a: &str, b: &str) -> String {
         format!("{{ void *const other = {a}; {a} = {b}; {b} = other; }}")
     }

@@ -1,6 +1,8 @@
 //! Fused loops: a function for each, whose arguments are arrays that do not overlap, so that the compiler
 //! knows it. Loops over a few elements stay where they are.
 
+use core::ops::RangeInclusive;
+
 use super::super::form::{Buf, Index, Operand, Reg, Stmt};
 use super::super::passes::touch::Touch;
 use super::frame::{Frame, split};
@@ -9,6 +11,9 @@ use super::write::Writer;
 
 /// Up to so many elements a loop is no function.
 const FEW: i64 = 4;
+/// Rows of so many elements are taken one at a time. Longer ones are vectorised themselves, and of shorter ones
+/// several can be loaded at once.
+const SHORT: RangeInclusive<i64> = 5..=32;
 
 impl Writer<'_> {
     /// A loop over elements.
@@ -27,10 +32,19 @@ impl Writer<'_> {
     /// Loops around a body, here.
     fn nest(&mut self, axes: &[(Reg, i64, i64)], body: &[Stmt]) {
         let mut open = 0;
-        for &(counter, from, to) in axes {
+        let innermost = axes.iter().rposition(|axis| axis.2 - axis.1 > 1);
+        for (at, &(counter, from, to)) in axes.iter().enumerate() {
             if to - from == 1 {
                 self.fixed.insert(counter, from);
                 continue;
+            }
+            if open > 0
+                && Some(at) == innermost
+                && SHORT.contains(&(to - from))
+                && let Some(name) = self.language.row_by_row()
+            {
+                let line = self.call(name, &[]).text;
+                self.push(format!("{line};"));
             }
             let name = self.names.counter(counter, self.loops);
             self.counters.insert(counter);

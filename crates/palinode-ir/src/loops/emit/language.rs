@@ -82,6 +82,10 @@ pub(super) trait Language {
     fn attempt(&self, call: &str, line: Option<u32>) -> String;
     /// Calls a function of the support module that may stop, for an integer.
     fn attempt_int(&self, to: &Declared<'_>, name: &str, args: &[String], line: Option<u32>) -> Vec<String>;
+    /// The function of the support module for a product, which may know one for so few columns.
+    fn product(&self, name: &'static str, columns: Option<usize>) -> String;
+    /// What keeps the compiler from taking several short rows of a loop over elements at a time.
+    fn row_by_row(&self) -> Option<&'static str>;
     /// Exchanges two arrays.
     fn swap(&self, a: &str, b: &str) -> String;
     /// The head of a fused loop.

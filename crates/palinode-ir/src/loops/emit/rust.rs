@@ -6,6 +6,10 @@ use super::text::{Level, Text};
 
 pub(super) struct Rust;
 
+/// As many columns of a product are computed together, whatever the processor: its registers hold four rows
+/// of them.
+const FEW: usize = 12;
+
 /// The type of a scalar.
 pub(super) fn scalar(kind: Kind) -> &'static str {
     match kind {
@@ -136,6 +140,18 @@ impl Language for Rust {
             false => String::new(),
         };
         vec![format!("{declares}{} = {}{};", to.name, self.call(name, args).text, end_of(line))]
+    }
+
+    fn product(&self, name: &'static str, columns: Option<usize>) -> String {
+        match (name, columns) {
+            ("product", Some(few @ 1..=FEW)) => format!("narrow_product::<{few}>"),
+            ("add_product", Some(few @ 1..=FEW)) => format!("add_narrow_product::<{few}>"),
+            _ => name.into(),
+        }
+    }
+
+    fn row_by_row(&self) -> Option<&'static str> {
+        Some("row_by_row")
     }
 
     fn swap(&self, a: &str, b: &str) -> String {

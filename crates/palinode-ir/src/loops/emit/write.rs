@@ -558,13 +558,16 @@ impl<'f> Writer<'f> {
             Stmt::Product { strong, a, b, to, adds } => {
                 let mut args = self.stretch(to, true);
                 args.extend([self.matrix(a), self.matrix(b)]);
+                let columns = b.sizes[1];
                 let name = match (adds, strong) {
                     (false, false) => "product",
                     (false, true) => "strong_product",
                     (true, false) => "add_product",
                     (true, true) => "add_strong_product",
                 };
-                let call = self.call(name, &args).text;
+                self.needs.add(name);
+                let product = self.language.product(name, if *strong { None } else { Some(columns) });
+                let call = self.language.call(&product, &args).text;
                 self.push(format!("{call};"));
             }
             Stmt::Dots { strong, a, x, to } => self.dots(spot, *strong, a, x, to),

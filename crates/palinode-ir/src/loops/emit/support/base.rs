@@ -55,6 +55,13 @@ pub(crate) fn finite(bad: u64) -> Result<(), Stop> {
     if bad == 0 { Ok(()) } else { Err(Stop::NotFinite) }
 }
 
+/// Keeps the compiler from taking several short rows at a time: it would gather and scatter their elements,
+/// which takes longer than row by row.
+#[inline(always)]
+pub(crate) fn row_by_row() {
+    core::hint::black_box(());
+}
+
 /// Whether all are finite.
 pub(crate) fn all_finite(x: &[f64]) -> Result<(), Stop> {
     finite(x.iter().fold(0, |bad, x| bad | bits(x - x)))

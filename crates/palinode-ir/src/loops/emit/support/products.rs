@@ -53,19 +53,68 @@ pub(crate) fn add_product(c: &mut [f64], a: Matrix, b: Matrix) {
     }
 }
 
+/// The same as `product` where there are few columns: so many.
+pub(crate) fn narrow_product<const FEW: usize>(c: &mut [f64], a: Matrix, b: Matrix) {
+    c.fill(0.0);
+    add_narrow_product::<FEW>(c, a, b);
+}
+
+/// The same as `add_product` where there are few columns: rows of `c` are tiles where they are, and so are
+/// those of `b` if they lie together.
+pub(crate) fn add_narrow_product<const FEW: usize>(c: &mut [f64], a: Matrix, b: Matrix) {
+    let c = c.as_chunks_mut::<FEW>().0;
+    let mut copies = [[0.0; FEW]; DEPTH];
+    for from in (0..a.columns).step_by(DEPTH) {
+        let depth = DEPTH.min(a.columns - from);
+        let b = if b.steps == [FEW, 1] {
+            &b.data.as_chunks().0[from..][..depth]
+        } else {
+            for (k, copy) in copies[..depth].iter_mut().enumerate() {
+                *copy = core::array::from_fn(|j| b.at(from + k, j));
+            }
+            &copies[..depth]
+        };
+        for (number, rows) in c.chunks_mut(ROWS).enumerate() {
+            let (top, height) = (number * ROWS, rows.len());
+            // Missing rows repeat the last one, and are not kept.
+            let row = |i: usize| top + i.min(height - 1);
+            let mut rest = [[0.0; FEW]; ROWS];
+            let tile = match rows.first_chunk_mut::<ROWS>() {
+                Some(tile) => tile,
+                None => {
+                    rest[..height].copy_from_slice(rows);
+                    &mut rest
+                }
+            };
+            if a.steps[1] == 1 {
+                let lines: [&[f64]; ROWS] =
+                    core::array::from_fn(|i| &a.data[row(i) * a.steps[0] + from..][..depth]);
+                chains(tile, |k| lines.map(|line| line[k]), b);
+            } else if a.steps[0] == 1 && height == ROWS {
+                chains(tile, |k| *part(a.data, (from + k) * a.steps[1] + top), b);
+            } else {
+                chains(tile, |k| core::array::from_fn(|i| a.at(row(i), from + k)), b);
+            }
+            if height < ROWS {
+                rows.copy_from_slice(&rest[..height]);
+            }
+        }
+    }
+}
+
 /// Continues the chains of a tile. Each row is an array of its own, so that it stays in registers.
 #[inline(never)]
-fn chains(
-    tile: &mut [[f64; COLUMNS]; ROWS],
+fn chains<const WIDTH: usize>(
+    tile: &mut [[f64; WIDTH]; ROWS],
     entries: impl Fn(usize) -> [f64; ROWS],
-    b: &[[f64; COLUMNS]],
+    b: &[[f64; WIDTH]],
 ) {
     macro_rules! rows {
         ($($number:literal $row:ident),*) => {
             let [$(mut $row),*] = *tile;
             for (k, b) in b.iter().enumerate() {
                 let a = entries(k);
-                $(for j in 0..COLUMNS {
+                $(for j in 0..WIDTH {
                     $row[j] = mul_add(a[$number], b[j], $row[j]);
                 })*
             }
