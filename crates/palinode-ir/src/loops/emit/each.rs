@@ -11,8 +11,8 @@ use super::write::Writer;
 
 /// Up to so many elements a loop is no function.
 const FEW: i64 = 4;
-/// Rows of so many elements are taken one at a time. Longer ones are vectorised themselves, and of shorter ones
-/// several can be loaded at once.
+/// Rows of so many elements are taken one at a time. Longer ones are vectorised themselves, and of shorter
+/// ones several can be loaded at once.
 const SHORT: RangeInclusive<i64> = 5..=32;
 
 impl Writer<'_> {
