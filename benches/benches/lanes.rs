@@ -2,10 +2,10 @@
 //! by one.
 //!
 //! A sample is a point at which a problem's gradient is taken: eight points near the problem's own. Both ways
-//! take their turn in every round, keep their tape's memory, and the fastest round counts. The largest entry
-//! that is picked by comparison on one number is picked by `max` on lanes, so that samples are not split by
-//! it; answers agree up to that. A missed bar makes the run fail; with `-- --quick` sizes are small and it is
-//! only said.
+//! take their turn in every round and keep their memory (but for points in lanes, and answers), and the
+//! fastest round counts. The largest entry that is picked by comparison on one number is picked by `max` on
+//! lanes, so that samples are not split by it; answers agree up to that. A missed bar makes the run fail;
+//! with `-- --quick` sizes are small and it is only said.
 
 use benches::bars::Held;
 use benches::measure::{distance, fastest};
@@ -36,13 +36,13 @@ fn race<P: Problem>(size: Size, rounds: usize, held: &mut Held) {
         points.iter().map(gradient).collect()
     };
     let wide = RefCell::new(Tape::<Lanes<LANES>>::new());
-    let runs = RefCell::new(0);
+    let gradient = RefCell::new(vec![Lanes::splat(0.0); points[0].len()]);
     let together = || -> Vec<Vec<f64>> {
-        *runs.borrow_mut() += 1;
         let answers = in_lanes(LANES, |samples| {
             let mut tape = wide.borrow_mut();
             let eval = |v: &[Var<Lanes<LANES>>]| problem.eval(v);
-            tape.value_and_grad(eval, &samples.points(&points)).map(|(_, gradient)| gradient)
+            let space = &mut gradient.borrow_mut();
+            tape.gradient_into(eval, &samples.points(&points), space).map(|_| &gradient)
         });
         answers.into_iter().map(|answer| answer.expect("it is finite")).collect()
     };

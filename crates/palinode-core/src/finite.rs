@@ -9,7 +9,8 @@ use palinode_num::{Scalar, lanes};
 /// at the number.
 fn non_finite<S: Scalar>(x: S) -> Option<f64> {
     let of_lane = |lane: usize| x.glance_at(lane).filter(|value| !value.is_finite());
-    if const { S::LANES > 1 } && (0..S::LANES).all(|lane| of_lane(lane).is_none()) {
+    // One look at all lanes: one after the other takes as long as what is looked at.
+    if const { S::LANES > 1 } && (0..S::LANES).fold(true, |fine, lane| fine & of_lane(lane).is_none()) {
         return None;
     }
     if const { S::LANES > 1 } && lanes::is_grouped() {

@@ -21,6 +21,7 @@ use crate::error::{Error, same_length};
 use crate::tape::{Tape, Var};
 use palinode_num::Lanes;
 use palinode_num::lanes::{self, Left};
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -104,6 +105,18 @@ impl<const N: usize, T: PerLane<N>, E: Clone> PerLane<N> for Result<T, E> {
     }
     fn is_for_each(&self) -> bool {
         self.as_ref().is_ok_and(PerLane::is_for_each)
+    }
+}
+
+/// What is kept from one run to the next, such as the space for a gradient: answers are taken out of it after
+/// each run.
+impl<const N: usize, T: PerLane<N>> PerLane<N> for &RefCell<T> {
+    type One = T::One;
+    fn of_lane(&self, lane: usize) -> Self::One {
+        self.borrow().of_lane(lane)
+    }
+    fn is_for_each(&self) -> bool {
+        self.borrow().is_for_each()
     }
 }
 
@@ -250,10 +263,13 @@ pub fn value_and_grad_batch<const N: usize, P: AsRef<[f64]>>(
     let fits = |point: &P| same_length("a point of the batch", length, point.as_ref().len());
     let fitting: Vec<usize> = (0..points.len()).filter(|&i| fits(&points[i]).is_ok()).collect();
     let mut tape = Tape::new();
+    // In lanes they are so large that the allocator may ask the system for them each time.
+    let (mut point, gradient) = (Vec::with_capacity(length), RefCell::new(vec![Lanes::splat(0.0); length]));
     let answers = in_lanes(fitting.len(), |samples| {
-        let point: Vec<Lanes<N>> =
-            (0..length).map(|i| samples.pick(|sample| points[fitting[sample]].as_ref()[i])).collect();
-        tape.value_and_grad(&mut f, &point)
+        point.clear();
+        point.extend((0..length).map(|i| samples.pick(|sample| points[fitting[sample]].as_ref()[i])));
+        let value = tape.gradient_into(&mut f, &point, &mut gradient.borrow_mut());
+        value.map(|value| (value, &gradient))
     });
     let mut answers = answers.into_iter();
     let answer = |point: &P| match fits(point) {

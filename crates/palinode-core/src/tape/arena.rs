@@ -317,8 +317,13 @@ impl<S: Scalar> Arena<S> {
             self.keep_node_limit();
             return extended;
         }
-        let edges = [(open.node, one), first, second];
-        let node = self.push_many(3, edges.into_iter().filter(|&(parent, _)| parent != SINK));
+        // Written out: a list to pick from would be one more copy, which is not cheap for several samples.
+        let node = match (open.node, second.0) {
+            (SINK, SINK) => self.push([first.0], [first.1]),
+            (SINK, _) => self.push([first.0, second.0], [first.1, second.1]),
+            (node, SINK) => self.push([node, first.0], [one, first.1]),
+            (node, _) => self.push([node, first.0, second.0], [one, first.1, second.1]),
+        };
         OpenNode { node, end: self.len }
     }
 

@@ -345,12 +345,11 @@ fn filled<T: Clone>(count: usize, value: T) -> Result<Vec<T>, Error> {
 
 /// A node for each input.
 fn add_inputs<S: Scalar>(list: &mut Vec<Var<S>>, inputs: &[S], stamp: Stamp) {
-    for &value in inputs {
-        let node = with_recorder(stamp, |recorder: &mut Recorder<S>| {
-            recorder.push_leaf("input", value, S::zero(), stamp.is_traced())
-        });
-        list.push(Var::of_node(value, node, stamp));
-    }
+    with_recorder(stamp, |recorder: &mut Recorder<S>| {
+        list.extend(inputs.iter().map(|&value| {
+            Var::of_node(value, recorder.push_leaf("input", value, S::zero(), stamp.is_traced()), stamp)
+        }));
+    });
 }
 
 /// The nodes and values of the outputs.
