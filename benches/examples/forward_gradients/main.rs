@@ -1,8 +1,8 @@
 //! Forward gradients against reverse mode: loss over time and over memory, on four problems.
 //!
 //! ```text
-//! cargo run --release -p palinode-time --example forward_gradients                    prints, and writes target/forward_gradients.svg
-//! cargo run --release -p palinode-time --example forward_gradients -- 0.2 plot.svg    0.2 seconds for each run, another file
+//! cargo run --release -p benches --example forward_gradients                    prints, and writes target/forward_gradients.svg
+//! cargo run --release -p benches --example forward_gradients -- 0.2 plot.svg    0.2 seconds for each run, another file
 //! ```
 //!
 //! Both methods train from the same start by plain gradient descent for the same time. Forward gradients take

@@ -1,5 +1,5 @@
 //! How fast sums, dot products and products of matrices are on this computer:
-//! `cargo run --release -p palinode-num --example kernels`. `kernels.py` beside it asks numpy the same.
+//! `cargo run --release -p benches --example kernels`. `kernels.py` beside it asks numpy the same.
 
 use palinode_num::Scalar;
 use palinode_num::machine::InstructionSet;

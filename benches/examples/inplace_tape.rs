@@ -1,6 +1,6 @@
 //! The benchmark `inplace` on the tape: 1e5 updates of single elements of an array of M.
 //!
-//! `cargo run --release -p palinode-core --example inplace_tape`
+//! `cargo run --release -p benches --example inplace_tape`
 //!
 //! Prints the time of one update, recorded and swept, and the ratio to the smallest M. What is O(M) and no
 //! update (the inputs, the sum, the cotangents) is measured without updates and taken off. Then two other

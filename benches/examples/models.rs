@@ -1,7 +1,7 @@
 //! Times of models by the interpreter, of one call with infinities trapped, as the command runs them:
 //!
 //! ```sh
-//! cargo run --release -p palinode-ir-tests --example models -- benches/models/*.pal
+//! cargo run --release -p benches --example models -- benches/models/*.pal
 //! ```
 //!
 //! The gradient is that with respect to all params. `PALINODE_ROUNDS=5` runs each so often and no more, to

@@ -1,6 +1,6 @@
 //! The tables of the book's page on snapshot stores.
 //!
-//! `cargo run --release -p palinode-time --example stores [DIRECTORY]`
+//! `cargo run --release -p benches --example stores [DIRECTORY]`
 
 use palinode_core::{Key, Snapshot, SnapshotError, SnapshotStore};
 use palinode_time::{CompressedStore, DiskStore, LossyStore, MemoryStore};

@@ -1,6 +1,6 @@
 //! What it costs to compile large sources: seconds per stage, and the process' peak memory.
 //!
-//! `cargo run --release -p palinode-ir-tests --example scale [kind [size]]`, kinds as in [`source`]; one kind
+//! `cargo run --release -p benches --example scale [kind [size]]`, kinds as in [`source`]; one kind
 //! and size per process gives the memory of that one.
 
 use std::time::Instant;

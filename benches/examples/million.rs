@@ -1,6 +1,6 @@
 //! The gradient of a loop of a million steps through the interpreter: time and memory per round.
 //!
-//! `cargo run --release -p palinode-ir-tests --example million`. Says whether it stays below 150 ns and 40
+//! `cargo run --release -p benches --example million`. Says whether it stays below 150 ns and 40
 //! bytes per round; fails above 40 bytes.
 
 use std::time::Instant;

@@ -1,7 +1,7 @@
 //! Value and gradient of a network under budgets from the smallest to the one that keeps everything: peak
 //! bytes against time.
 //!
-//! `cargo run --release -p palinode-ir-tests --example budget [layers width batch steps]`
+//! `cargo run --release -p benches --example budget [layers width batch steps]`
 
 use std::time::Instant;
 

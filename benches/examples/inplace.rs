@@ -1,7 +1,7 @@
 //! 100 000 updates of single elements of arrays of 1000 to 100 000: what they cost does not depend on the
 //! length of the array.
 //!
-//! `cargo run --release -p palinode-ir-tests --example inplace`. Counts (elements copied, brought into one
+//! `cargo run --release -p benches --example inplace`. Counts (elements copied, brought into one
 //! buffer, zero-filled, added as whole arrays, instructions) must be the same for every length, forwards and
 //! backwards; what is done once per run, whatever the number of updates, is shown apart. Times are ratios to
 //! those of the shortest array: at most 1.3 with places confined to 1000 elements, at most 3 spread over all
@@ -13,7 +13,7 @@ use palinode_core::{Key, grad};
 use palinode_ir::interp::{Code, Datum, Limits, Stats};
 use palinode_ir::{Program, pal, passes, transform};
 
-const SOURCE: &str = include_str!("../../../examples/inplace.pal");
+const SOURCE: &str = include_str!("../../examples/inplace.pal");
 const UPDATES: usize = 100_000;
 const LENGTHS: [usize; 3] = [1_000, 10_000, 100_000];
 

@@ -1,6 +1,6 @@
 //! What compression does to three recordings: nodes, bytes and time of a sweep before and after.
 //!
-//! `cargo run --release -p palinode-core --example compression` prints the table of the book's page on
+//! `cargo run --release -p benches --example compression` prints the table of the book's page on
 //! compression; with `--reports`, what each step did.
 
 use palinode_core::{CompressedRecord, Compression, Error, Key, Partials, Tape, Var};
