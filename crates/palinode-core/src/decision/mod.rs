@@ -196,7 +196,9 @@ pub(crate) fn is_verified() -> bool {
     BESIDE.get() < MOST_BESIDE
 }
 
-#[inline(always)]
+// As in all of the tape's hot path: in debug builds, where nothing becomes faster by it, code of hundreds of
+// lines is not copied to each operation.
+#[cfg_attr(not(debug_assertions), inline(always))]
 fn note(margin: impl FnOnce() -> f64, count: impl FnOnce(&mut Decisions)) {
     if KEPT.get() & WATCHED != 0 {
         let mut seen = SEEN.get();
@@ -219,7 +221,7 @@ enum Asked {
 }
 
 /// An active value was compared by order. Which of the two are active is asked only where it matters.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 pub(crate) fn compared<N: Scalar>(a: N, b: N, active: impl FnOnce() -> [bool; 2]) {
     if const { N::LANES > 1 } && lanes::is_grouped() {
         return by_lane::compared(a, b, Asked::Order, active());
@@ -228,7 +230,7 @@ pub(crate) fn compared<N: Scalar>(a: N, b: N, active: impl FnOnce() -> [bool; 2]
 }
 
 /// An active value was compared by order with this number.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 pub(crate) fn compared_with<N: Scalar>(a: N, b: f64, active: impl FnOnce() -> [bool; 2]) {
     if const { N::LANES > 1 } && lanes::is_grouped() {
         return by_lane::compared(a, N::from_f64(b), Asked::Order, active());
@@ -237,7 +239,7 @@ pub(crate) fn compared_with<N: Scalar>(a: N, b: f64, active: impl FnOnce() -> [b
 }
 
 /// An active value was compared by `==`.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 pub(crate) fn equated<N: Scalar>(a: N, b: N, active: impl FnOnce() -> [bool; 2]) {
     if const { N::LANES > 1 } && lanes::is_grouped() {
         return by_lane::compared(a, b, Asked::Equality, active());
@@ -245,7 +247,7 @@ pub(crate) fn equated<N: Scalar>(a: N, b: N, active: impl FnOnce() -> [bool; 2])
     saw(a.glance_at(0), b.glance_at(0), Asked::Equality, active);
 }
 
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 fn saw(a: Option<f64>, b: Option<f64>, asked: Asked, active: impl FnOnce() -> [bool; 2]) {
     let suspicion = suspect(a, b, active);
     if KEPT.get() != 0 {
@@ -256,7 +258,7 @@ fn saw(a: Option<f64>, b: Option<f64>, asked: Asked, active: impl FnOnce() -> [b
 /// Two values were compared by order that have no derivative here: constants, or, if they `may_rest`, values
 /// whose derivative is zero just at this point. No decision of an active value, but one that may be of the
 /// point.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 pub(crate) fn compared_at_rest<N: Scalar>(may_rest: bool, a: N, b: N) {
     if may_rest {
         rested(a, b, Asked::Order);
@@ -264,14 +266,14 @@ pub(crate) fn compared_at_rest<N: Scalar>(may_rest: bool, a: N, b: N) {
 }
 
 /// The same by `==`.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 pub(crate) fn equated_at_rest<N: Scalar>(may_rest: bool, a: N, b: N) {
     if may_rest {
         rested(a, b, Asked::Equality);
     }
 }
 
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 fn rested<N: Scalar>(a: N, b: N, asked: Asked) {
     if const { N::LANES > 1 } && lanes::is_grouped() {
         by_lane::compared(a, b, asked, [false; 2]);
@@ -280,7 +282,7 @@ fn rested<N: Scalar>(a: N, b: N, asked: Asked) {
     }
 }
 
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 fn at_rest((a, b): (Option<f64>, Option<f64>), asked: Asked) {
     let suspicion = suspect(a, b, || [false; 2]);
     if KEPT.get() & LOGGED != 0 {
@@ -360,7 +362,7 @@ pub(crate) fn is_same<N: Scalar>(a: N, b: N, answer: bool) -> bool {
 }
 
 /// A value that is active, or may be at rest, was asked what kind of number it is (`is_nan`, `classify`).
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 pub(crate) fn classified<N: Scalar>(value: N, may_matter: impl FnOnce() -> bool) {
     if const { N::LANES > 1 } && lanes::is_grouped() {
         return by_lane::looked_at(value, |value| !value.is_finite());
@@ -375,7 +377,7 @@ pub(crate) fn classified<N: Scalar>(value: N, may_matter: impl FnOnce() -> bool)
 
 /// Such a value was turned into a plain number, and nobody sees what that is compared with: with zero, if
 /// anything.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 pub(crate) fn made_plain<N: Scalar>(value: N, may_matter: impl FnOnce() -> bool) {
     if const { N::LANES > 1 } && lanes::is_grouped() {
         return by_lane::looked_at(value, |value| !value.is_finite() || value == 0.0);
@@ -404,7 +406,7 @@ fn looked_closely(value: f64, is_suspicious: bool) {
     }
 }
 
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 fn suspect(a: Option<f64>, b: Option<f64>, active: impl FnOnce() -> [bool; 2]) -> Suspicion {
     let (Some(a), Some(b)) = (a, b) else { return Suspicion::None };
     let distance = (a - b).abs();
@@ -479,7 +481,7 @@ fn is_nan(number: Option<f64>) -> bool {
 }
 
 /// An active value goes through a rule, which may be one that jumps.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 pub(crate) fn rounded_by<R: Unary>(rule: R, x: impl Scalar) {
     if R::JUMPS
         && KEPT.get() & WATCHED != 0
@@ -490,7 +492,7 @@ pub(crate) fn rounded_by<R: Unary>(rule: R, x: impl Scalar) {
 }
 
 /// The same of two values.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 pub(crate) fn rounded_by_two<R: Binary, N: Scalar>(rule: R, x: N, y: N) {
     if R::JUMPS
         && KEPT.get() & WATCHED != 0
@@ -514,13 +516,13 @@ fn rounded(distance: f64, cell: f64) {
 }
 
 /// An active value was turned into a plain number that nobody looked at.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 pub(crate) fn converted() {
     note(|| f64::INFINITY, |seen| seen.conversions += 1);
 }
 
 /// An active value was turned into a plain number.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 pub(crate) fn converted_to(number: f64) {
     note(
         || f64::INFINITY,
@@ -534,7 +536,7 @@ pub(crate) fn converted_to(number: f64) {
 
 /// A value was looked at; see [`Decisions::looks`].
 #[doc(hidden)]
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 pub fn looked(is_active: impl FnOnce() -> bool) {
     if KEPT.get() & WATCHED != 0 && is_active() {
         let mut seen = SEEN.get();

@@ -158,7 +158,7 @@ impl<S: Scalar> Arena<S> {
     }
 
     /// The number that the next node gets; one more than the last node's.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn next_node(&self) -> u32 {
         self.next_node
     }
@@ -200,7 +200,7 @@ impl<S: Scalar> Arena<S> {
     /// Appends a node with these edges and gives its number.
     ///
     /// After a failure the number means nothing; the recording is never swept.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn push<const N: usize>(&mut self, parents: [u32; N], partials: [S; N]) -> u32 {
         const { assert!(N > 0) };
         let highest = parents.iter().fold(SINK, |highest, &parent| highest.max(parent));
@@ -257,7 +257,7 @@ impl<S: Scalar> Arena<S> {
 
     /// Adds one edge, or two unless the second's parent is [`SINK`], to a node that is still the last one.
     /// Otherwise they become a new node, which also points to the one given, if any. `one` is the number 1.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn extend(&mut self, open: OpenNode, one: S, first: (u32, S), second: (u32, S)) -> OpenNode {
         let highest = first.0.max(second.0);
         if !self.is_last(open) || (self.space - self.len < 2) | (highest >= open.node) {
@@ -299,7 +299,7 @@ impl<S: Scalar> Arena<S> {
         Some(edges)
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn is_last(&self, open: OpenNode) -> bool {
         open.end == self.len && open.node + 1 == self.next_node
     }

@@ -88,7 +88,7 @@ struct OpenSum<S> {
 }
 
 impl<S: Scalar> OpenSum<S> {
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn add(&mut self, term: Var<S>) {
         self.stamp = self.stamp.join(term.stamp());
         self.value = self.value + term.primal();

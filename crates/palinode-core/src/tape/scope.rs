@@ -71,7 +71,7 @@ impl<S> Drop for Scope<'_, S> {
 
 impl Stamp {
     /// [`Stamp::check`], and the way to the recorder for the rest of this operation.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn open<S: 'static>(self) -> Open<S> {
         Open(self.recorder().cast())
     }
@@ -84,7 +84,7 @@ pub(crate) struct Open<S>(*mut Recorder<S>);
 
 impl<S: Scalar> Open<S> {
     /// Appends a node.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn push<const N: usize>(self, parents: [u32; N], partials: [S; N]) -> u32 {
         debug_assert!(!self.0.is_null(), "a constant has no tape");
         // SAFETY: as in `with_recorder`: the scope is still open (see the type), and `push` calls no method
@@ -93,7 +93,7 @@ impl<S: Scalar> Open<S> {
     }
 
     /// Adds edges to an open node; see [`Arena::extend`](super::arena::Arena::extend).
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn extend(self, node: OpenNode, one: S, first: (u32, S), second: (u32, S)) -> OpenNode {
         debug_assert!(!self.0.is_null(), "a constant has no tape");
         // SAFETY: as in `push`; `one` is passed in so that `extend` calls no method of `S` either.

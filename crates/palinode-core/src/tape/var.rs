@@ -81,7 +81,7 @@ impl<S: Scalar> Var<S> {
     fn resting(self) -> S::Bool {
         if self.is_active() { S::zero().less(S::zero()) } else { S::zero().equal(S::zero()) }
     }
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn pick(condition: S::Bool, a: Self, b: Self) -> Self {
         match condition.known() {
             Some(true) => a,
@@ -162,7 +162,7 @@ impl<S: Scalar> Var<S> {
     }
 
     /// The result `z` of a function of this one argument with derivative `dz`.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn chain(self, stamp: Stamp, z: S, dz: S) -> Self {
         if const { S::LANES > 1 } && self.parents[1] == SINK {
             // Of a number of several samples, half of the products is worth a branch.
@@ -172,13 +172,13 @@ impl<S: Scalar> Var<S> {
     }
 }
 
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 fn scaled<S: Scalar>([p, q]: [S; 2], factor: S) -> [S; 2] {
     S::strong_mul_pair(p, factor, q, factor).into()
 }
 
 /// The result `z` of a function of two active arguments with partials `da` and `db`.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 fn merge<S: Scalar>(stamp: Stamp, open: Open<S>, z: S, a: Var<S>, da: S, b: Var<S>, db: S) -> Var<S> {
     let pending = |parents, partials| Var::made(z, partials, parents, stamp);
     let [i0, i1] = a.parents;
@@ -229,13 +229,13 @@ fn merge<S: Scalar>(stamp: Stamp, open: Open<S>, z: S, a: Var<S>, da: S, b: Var<
 
 /// A node with three parents. Inlined: a call, even one that is not made, would have a loop keep what it
 /// carries in memory.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 fn write3<S: Scalar>(open: Open<S>, i: u32, j: u32, k: u32, p: S, q: S, r: S) -> u32 {
     open.push([i, j, k], [p, q, r])
 }
 
 /// A node with the parents of two pairs that are not the same pair, so at most one parent is common.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 fn write_merged<S: Scalar>(
     open: Open<S>,
     [i0, i1]: [u32; 2],
@@ -291,7 +291,7 @@ extern "C" fn traced_pair<S: Scalar>(
 }
 
 impl<S: Scalar> Differentiable for Var<S> {
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn unary<R: Unary>(rule: R, x: Self) -> Self {
         x.stamp.check();
         if !x.is_active() {
@@ -306,7 +306,7 @@ impl<S: Scalar> Differentiable for Var<S> {
         x.chain(x.stamp, z, dz)
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn binary<R: Binary>(rule: R, x: Self, y: Self) -> Self {
         let stamp = x.stamp.join(y.stamp);
         let open = stamp.open();
