@@ -184,7 +184,7 @@ fn compiled(source: &str) -> Program {
 
 #[test]
 fn random_call_graphs_agree_to_second_order() {
-    let count = crate::random_programs::from_environment("PALINODE_PROGRAMS", 20);
+    let count = crate::random_programs::from_environment("PALINODE_PROGRAMS", 10);
     let mut second_order = 0;
     for seed in 0..count {
         let source = call_graph(seed, true);

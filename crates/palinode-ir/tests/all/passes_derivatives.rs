@@ -12,7 +12,7 @@ use crate::random::generate::source;
 use crate::random_programs::{Case, compiled, from_environment};
 
 fn cases() -> impl Iterator<Item = (u64, Case)> {
-    let (first, count) = (from_environment("PALINODE_SEED", 0), from_environment("PALINODE_PROGRAMS", 25));
+    let (first, count) = (from_environment("PALINODE_SEED", 0), from_environment("PALINODE_PROGRAMS", 12));
     (first..first + count).filter_map(|seed| Some((seed, compiled(&source(seed)).ok()?)))
 }
 

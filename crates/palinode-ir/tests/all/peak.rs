@@ -147,7 +147,7 @@ fn the_account_is_exact_over_the_examples() {
 
 #[test]
 fn the_account_is_exact_over_random_programs() {
-    let (first, programs) = (from_environment("PALINODE_SEED", 0), from_environment("PALINODE_PROGRAMS", 50));
+    let (first, programs) = (from_environment("PALINODE_SEED", 0), from_environment("PALINODE_PROGRAMS", 25));
     let mut checked = Checked::default();
     for seed in first..first + programs {
         let text = source(seed).text();

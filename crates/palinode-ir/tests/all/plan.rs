@@ -53,7 +53,7 @@ fn logs_of_loops_in_loops_are_known() {
 /// Whatever is kept or computed again, the gradient has the same bits.
 #[test]
 fn storage_does_not_change_the_gradient() {
-    let count = from_environment("PALINODE_PROGRAMS", 100);
+    let count = from_environment("PALINODE_PROGRAMS", 50);
     let mut kept_less = 0;
     for seed in 0..count {
         let Ok(case) = compiled(&source(seed)) else { continue };
@@ -252,7 +252,7 @@ fn arrays_can_wait_in_fewer_bits() {
 /// In place or copied, values and gradients have the same bits; and in place is worth it.
 #[test]
 fn in_place_and_copied_arrays_give_the_same_bits() {
-    let count = from_environment("PALINODE_PROGRAMS", 100);
+    let count = from_environment("PALINODE_PROGRAMS", 50);
     let limits = Limits { steps: 20_000_000, ..Limits::default() };
     let (mut compared, mut copied_less) = (0, 0);
     for seed in 0..count {

@@ -67,7 +67,7 @@ pub(crate) fn explained(source: Source, failure: &str, judge: &dyn Fn(&Source) -
 
 #[test]
 fn every_way_to_differentiate_agrees() {
-    let (first, count) = (from_environment("PALINODE_SEED", 0), from_environment("PALINODE_PROGRAMS", 60));
+    let (first, count) = (from_environment("PALINODE_SEED", 0), from_environment("PALINODE_PROGRAMS", 30));
     let mut coverage = Coverage::new();
     let (mut first_order, mut second_order, mut stopped, mut rounding) = (0, 0, 0, 0);
     for seed in first..first + count {

@@ -91,7 +91,7 @@ fn judge_source(source: &Source, kept: &[Keep]) -> Result<usize, String> {
 
 #[test]
 fn gradients_have_the_same_bits_on_random_programs() {
-    let (first, count) = (from_environment("PALINODE_SEED", 0), from_environment("PALINODE_PROGRAMS", 30));
+    let (first, count) = (from_environment("PALINODE_SEED", 0), from_environment("PALINODE_PROGRAMS", 15));
     let (mut with, mut all) = (0, 0);
     for seed in first..first + count {
         let source = source(seed);
@@ -114,7 +114,7 @@ fn gradients_have_the_same_bits_on_random_programs() {
 /// backwards it keeps all states.
 #[test]
 fn all_derivatives_agree_on_random_programs() {
-    let count = from_environment("PALINODE_PROGRAMS", 30);
+    let count = from_environment("PALINODE_PROGRAMS", 15);
     let mut second = 0;
     for seed in 0..count {
         let Ok(case) = compiled(&source(seed)) else { continue };

@@ -190,7 +190,7 @@ fn entry(key: Key, i: u64) -> f64 {
 
 #[test]
 fn right_or_refused() {
-    let cases: u64 = std::env::var("PALINODE_NESTED").ok().and_then(|n| n.parse().ok()).unwrap_or(150);
+    let cases: u64 = std::env::var("PALINODE_NESTED").ok().and_then(|n| n.parse().ok()).unwrap_or(75);
     let count = DRIVERS.len() as u64;
     let (mut right, mut refused, mut wrong) = (0, 0, Vec::new());
     // The last one was refused once, because the clear ends of its parts are those of different directions.

@@ -192,7 +192,7 @@ impl Tally {
 
 #[test]
 fn right_or_refused() {
-    let points: u64 = std::env::var("PALINODE_POINTS").ok().and_then(|n| n.parse().ok()).unwrap_or(20);
+    let points: u64 = std::env::var("PALINODE_POINTS").ok().and_then(|n| n.parse().ok()).unwrap_or(10);
     let (mut first, mut second) = (Tally::default(), Tally::default());
     for number in 0..points * CASES as u64 {
         let case = Case(number as usize % CASES);

@@ -10,7 +10,7 @@ use crate::tape::{Record, Tape};
 use crate::{Accumulator, Compression, Dual, Error, Var};
 
 pub(super) fn how_many() -> u64 {
-    std::env::var("PALINODE_PROGRAMS").ok().and_then(|n| n.parse().ok()).unwrap_or(750)
+    std::env::var("PALINODE_PROGRAMS").ok().and_then(|n| n.parse().ok()).unwrap_or(400)
 }
 
 /// The cotangents that ask for each output.

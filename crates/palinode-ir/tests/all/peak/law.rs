@@ -235,10 +235,10 @@ fn budgets_hold_whatever_the_data_decides() {
     let first = from_environment("PALINODE_SEED", 0);
     let seeds = |short| first..first + from_environment("PALINODE_PROGRAMS", short);
     let [mut seen, mut others] = [(); 2].map(|()| Seen::default());
-    for seed in seeds(12) {
+    for seed in seeds(6) {
         check(seed, &source(seed, true), &[], &mut seen);
     }
-    for seed in seeds(20) {
+    for seed in seeds(10) {
         check(seed, &generate::source(seed).text(), &[1, 2, 5, 8], &mut others);
     }
     for Seen { programs, planned, budgets, exact, snapshotted, unplanned } in [&seen, &others] {
