@@ -2,9 +2,10 @@
 //! examples, models of the benchmarks, random programs.
 //!
 //! `PALINODE_PROGRAMS=2000 cargo test --release -p palinode-ir-tests --test all -- --nocapture emit` is the
-//! long run; with `PALINODE_SANITIZE=1` the C is built with AddressSanitizer and UBSan. Bits do not depend on
-//! how much a compiler optimises: random programs are compiled with some optimisation, the examples without,
-//! which takes a third of the time, or at `PALINODE_OPT_LEVEL`. `scripts/miri` runs emitted Rust under Miri.
+//! long run; with `PALINODE_SANITIZE=1` the C is built with AddressSanitizer and UBSan. `scripts/miri` runs
+//! emitted Rust under Miri.
+//!
+//! Bits do not depend on what a compiler makes of the text: see [`Flags`].
 
 mod driver;
 mod miri;
@@ -144,19 +145,47 @@ fn write_rust(folder: &Path, cases: &[Case]) {
     }
 }
 
-fn check_rust(name: &str, opt_level: u64, cases: &[Case]) {
+/// How compilers optimise: all at `PALINODE_OPT_LEVEL` for any processor, or a little.
+struct Flags {
+    rust: Vec<String>,
+    c: String,
+}
+
+impl Flags {
+    /// In the least time: C without optimisation, Rust for this processor. For any processor it does fused
+    /// multiplications and additions by integers, which takes products of matrices ten times as long as
+    /// all else.
+    fn quick() -> Flags {
+        Flags::new("0", Some("-Ctarget-cpu=native"))
+    }
+
+    fn usual() -> Flags {
+        Flags::new("1", None)
+    }
+
+    fn new(c: &str, of_rust: Option<&str>) -> Flags {
+        match std::env::var("PALINODE_OPT_LEVEL") {
+            Ok(level) => Flags { rust: vec![format!("-Copt-level={level}")], c: format!("-O{level}") },
+            Err(_) => {
+                let rust = [Some("-Copt-level=1"), of_rust].into_iter().flatten();
+                Flags { rust: rust.map(String::from).collect(), c: format!("-O{c}") }
+            }
+        }
+    }
+}
+
+fn check_rust(name: &str, flags: &Flags, cases: &[Case]) {
     let folder = folder(&format!("{name}_rust"));
     write_rust(&folder, cases);
     std::fs::write(folder.join("main.rs"), driver::rust(cases)).unwrap();
     let rustc = || {
         let mut rustc = Command::new("rustc");
-        rustc.args(["--edition", "2024", "-D", "warnings", "-C", &format!("opt-level={opt_level}")]);
-        rustc.arg("--out-dir").arg(&folder);
+        rustc.args(["--edition", "2024", "-D", "warnings", "--out-dir"]).arg(&folder);
         rustc
     };
-    succeeds(
-        rustc().args(["--crate-name", "programs", "--crate-type", "rlib"]).arg(folder.join("src/lib.rs")),
-    );
+    let mut library = rustc();
+    library.args(&flags.rust).args(["--crate-name", "programs", "--crate-type", "rlib"]);
+    succeeds(library.arg(folder.join("src/lib.rs")));
     let library = format!("programs={}", folder.join("libprograms.rlib").display());
     succeeds(rustc().arg(folder.join("main.rs")).arg("--extern").arg(library));
     compare(cases, &succeeds(Command::new(folder.join("main")).arg(folder.join("inputs"))));
@@ -170,13 +199,13 @@ fn write_c(folder: &Path, cases: &[Case]) {
     }
 }
 
-fn check_c(name: &str, compiler: &str, opt_level: u64, cases: &[Case]) {
+fn check_c(name: &str, compiler: &str, flags: &Flags, cases: &[Case]) {
     let folder = folder(&format!("{name}_{compiler}"));
     write_inputs(&folder, cases);
     write_c(&folder, cases);
     std::fs::write(folder.join("main.c"), driver::c(cases)).unwrap();
     let mut build = Command::new(compiler);
-    build.arg(format!("-O{opt_level}"));
+    build.arg(&flags.c);
     build.args(["-std=c99", "-ffp-contract=off", "-Wall", "-Wextra", "-Werror", "-pedantic"]);
     if std::env::var_os("PALINODE_SANITIZE").is_some() {
         build.args(["-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]);
@@ -208,15 +237,14 @@ fn c_refuses_arithmetic_that_is_not_exact() {
     }
 }
 
-fn check(name: &str, usually: u64, cases: &[Case]) {
+fn check(name: &str, flags: &Flags, cases: &[Case]) {
     assert!(!cases.is_empty(), "there are programs");
-    let opt_level = from_environment("PALINODE_OPT_LEVEL", usually);
     if is_there("rustc") {
-        check_rust(name, opt_level, cases);
+        check_rust(name, flags, cases);
     }
     for compiler in ["gcc", "clang"] {
         if is_there(compiler) {
-            check_c(name, compiler, opt_level, cases);
+            check_c(name, compiler, flags, cases);
         }
     }
 }
@@ -296,7 +324,7 @@ fn examples_give_the_same_bits() {
     }
     println!("{} programs, {long} too long, {} refused: {refused:?}", cases.len(), refused.len());
     assert!(cases.len() > 100 && long <= 4);
-    check("examples", 0, &cases);
+    check("examples", &Flags::quick(), &cases);
 }
 
 fn from_environment(name: &str, otherwise: u64) -> u64 {
@@ -308,7 +336,7 @@ fn random_programs_give_the_same_bits() {
     let (first, count) = (from_environment("PALINODE_SEED", 0), from_environment("PALINODE_PROGRAMS", 10));
     let mut cases = Vec::new();
     let finish = |cases: &mut Vec<Case>, part: usize| {
-        check(&format!("random_{part}"), 1, cases);
+        check(&format!("random_{part}"), &Flags::usual(), cases);
         cases.clear();
     };
     for seed in first..first + count {

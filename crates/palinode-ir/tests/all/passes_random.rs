@@ -44,7 +44,7 @@ fn difference(before: &Outcome, after: &Outcome, any_zero: bool) -> Option<Strin
 }
 
 fn cases() -> u64 {
-    from_environment("PALINODE_PROGRAMS", 80)
+    from_environment("PALINODE_PROGRAMS", 100)
 }
 
 /// Every pass; taking fused operations apart needs some first.
