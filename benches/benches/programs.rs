@@ -1,6 +1,7 @@
 //! `cargo bench -p benches --bench programs`: gradients of the models in `benches/models` by every engine,
-//! against plain Rust, gradients by hand and, where `benches/peers/setup` was run, JAX, CasADi and PyTorch.
-//! `--quick` looks at each once, for CI; names of models choose rows.
+//! against plain Rust, gradients by hand and, where `benches/peers/setup` was run, JAX, CasADi, PyTorch and
+//! numpy; some within a budget, values of some, and a sparse Jacobian. `--quick` looks at each once, for CI;
+//! names of models choose rows.
 
 use std::process::ExitCode;
 

@@ -54,7 +54,7 @@ at = [numpy.array([params[name] for name in names]).reshape(-1) for names in (st
 def call():
     value, by_state, by_rest = both(*at)
     by_name = dict(zip(states + others, numpy.concatenate([numpy.array(by_state).reshape(-1), numpy.array(by_rest).reshape(-1)])))
-    return value, [numpy.array([by_name[name]]) for name in params]
+    return [value, *(by_name[name] for name in params)]
 
 
 answer("casadi", call)

@@ -1,4 +1,4 @@
-"""Gradients of the models by JAX: jit, 64 bits, one core, loops by scan."""
+"""Gradients of the models by JAX: jit, 64 bits, one core, loops by scan. Without params: values."""
 
 import os
 
@@ -18,7 +18,7 @@ from exchange import answer, read
 jax.config.update("jax_enable_x64", True)
 
 
-def burgers(params, _):
+def burgers(params, _, steps=1_000):
     disturbance = params["disturbance"]
     n = disturbance.shape[0]
     angle = jnp.arange(n) * (2 * jnp.pi / n)
@@ -28,7 +28,7 @@ def burgers(params, _):
         right, left = jnp.roll(u, -1), jnp.roll(u, 1)
         return u - 0.1 * u * (right - left) + 0.2 * (right - 2 * u + left), None
 
-    u, _ = jax.lax.scan(step, u, None, length=1000)
+    u, _ = jax.lax.scan(step, u, None, length=steps)
     return jnp.sum(u**2)
 
 
@@ -147,18 +147,67 @@ def lstm_gradbench(params, inputs):
     return -jnp.sum(terms) / ((steps - 1) * b)
 
 
+def burgers_long(params, inputs):
+    return burgers(params, inputs, 10_000)
+
+
+def chain(params, inputs):
+    x = {**params, **inputs}["x"]
+    wave = jnp.exp(-(x**2) / 2) * jnp.sin(3 * x)
+    slope = jnp.tanh(x) * jnp.log(1 + x**2)
+    y = wave + slope - jnp.sqrt(x**2 + 1) / (2 + jnp.cos(x))
+    return jnp.sum(y * y)
+
+
+chain_long = chain_value = chain_long_value = chain
+
+
+def product(_, inputs):
+    return inputs["a"] @ inputs["b"]
+
+
+def reprojection_error(camera, point, weight, seen):
+    x = point - camera[3:6]
+    square = jnp.sum(camera[:3] ** 2)
+    turns = square > 0
+    angle = jnp.sqrt(jnp.where(turns, square, 1.0))
+    cosine, sine = jnp.where(turns, jnp.cos(angle), 1.0), jnp.where(turns, jnp.sin(angle), 1.0)
+    axis = camera[:3] / angle
+    rotated = x * cosine + jnp.cross(axis, x) * sine + axis * (jnp.dot(axis, x) * (1 - cosine))
+    uv = rotated[:2] / rotated[2]
+    r = jnp.sum(uv**2)
+    return weight * (uv * (1 + camera[9] * r + camera[10] * r**2) * camera[6] + camera[7:9] - seen)
+
+
+def ba(_, inputs):
+    """All errors, then the entries of their sparse Jacobian, row by row."""
+    weight = inputs["weights"]
+    at = jnp.arange(weight.shape[0])
+    cameras, points = (inputs[name][at % inputs[name].shape[0]] for name in ("cameras", "points"))
+    observations = (cameras, points, weight, inputs["seen"])
+    errors = jax.vmap(reprojection_error)(*observations)
+    by_camera, by_point, by_weight = jax.vmap(jax.jacrev(reprojection_error, (0, 1, 2)))(*observations)
+    blocks = jnp.concatenate([by_camera, by_point, by_weight[:, :, None]], axis=2)
+    return errors, 1 - weight**2, blocks, -2 * weight
+
+
 model, params, inputs = read()
 if model not in globals():
     print("NO MODEL")
     raise SystemExit(0)
-gradient = jax.jit(jax.value_and_grad(globals()[model]))
+function = globals()[model]
+compiled = jax.jit(jax.value_and_grad(function) if params else function)
+names = list(params)
 params = {name: jnp.asarray(data) for name, data in params.items()}
 inputs = {name: jnp.asarray(data) for name, data in inputs.items()}
 
 
 def call():
-    value, gradients = jax.block_until_ready(gradient(params, inputs))
-    return value, [gradients[name] for name in params]
+    results = jax.block_until_ready(compiled(params, inputs))
+    if not names:
+        return jax.tree.leaves(results)
+    value, gradients = results
+    return [value, *(gradients[name] for name in names)]
 
 
 answer("jax", call)

@@ -1,6 +1,9 @@
-//! Gradients by hand, where one would write them: every round is kept, cotangents of stencils are gathered.
+//! Gradients by hand, where one would write them: every round is kept (or some, of many), cotangents of
+//! stencils are gathered.
 
-use super::plain::{BURGERS_STEPS, HEAT_STEPS, Inputs, LORENZ_DT, LORENZ_STEPS, burgers_start, heat_step};
+use super::plain::{
+    BURGERS_LONG_STEPS, BURGERS_STEPS, HEAT_STEPS, Inputs, LORENZ_DT, LORENZ_STEPS, burgers_start, heat_step,
+};
 use crate::loops::burgers::{advance, gather};
 
 /// The memory of a gradient, which later calls use again.
@@ -20,17 +23,56 @@ pub(super) fn burgers(inputs: &Inputs<'_>, kept: &mut Kept) -> Vec<f64> {
     let n = start.len();
     let rows = kept.rows(BURGERS_STEPS + 1, n);
     rows[..n].copy_from_slice(&start);
-    for step in 0..BURGERS_STEPS {
-        let (before, after) = rows.split_at_mut((step + 1) * n);
-        advance(&before[step * n..], &mut after[..n]);
-    }
+    burgers_forth(rows, n);
     let mut c: Vec<f64> = rows[BURGERS_STEPS * n..].iter().map(|u| 2.0 * u).collect();
-    let mut next = c.clone();
-    for step in (0..BURGERS_STEPS).rev() {
-        burgers_back(&rows[step * n..(step + 1) * n], &c, &mut next);
-        std::mem::swap(&mut c, &mut next);
+    burgers_back_through(rows, n, &mut c);
+    c
+}
+
+/// Keeps every hundredth state and, of a hundred steps at a time, every state: what is used at a time stays in
+/// the second cache.
+#[inline(never)]
+pub(super) fn burgers_long(inputs: &Inputs<'_>, kept: &mut Kept) -> Vec<f64> {
+    const STEPS: usize = 100;
+    let start = burgers_start(inputs.data(0));
+    let n = start.len();
+    let blocks = BURGERS_LONG_STEPS / STEPS;
+    let (snapshots, rows) = kept.rows(blocks + STEPS + 1, n).split_at_mut(blocks * n);
+    rows[..n].copy_from_slice(&start);
+    for snapshot in snapshots.chunks_exact_mut(n) {
+        snapshot.copy_from_slice(&rows[..n]);
+        // Two rows take turns.
+        let (mut here, mut next) = rows[..2 * n].split_at_mut(n);
+        for _ in 0..STEPS {
+            advance(here, next);
+            std::mem::swap(&mut here, &mut next);
+        }
+    }
+    let mut c: Vec<f64> = rows[..n].iter().map(|u| 2.0 * u).collect();
+    for snapshot in snapshots.chunks_exact(n).rev() {
+        rows[..n].copy_from_slice(snapshot);
+        burgers_forth(rows, n);
+        burgers_back_through(rows, n, &mut c);
     }
     c
+}
+
+/// Fills all rows but the first.
+#[inline(always)]
+fn burgers_forth(rows: &mut [f64], n: usize) {
+    for step in 1..rows.len() / n {
+        let (before, after) = rows.split_at_mut(step * n);
+        advance(&before[(step - 1) * n..], &mut after[..n]);
+    }
+}
+
+#[inline(always)]
+fn burgers_back_through(rows: &[f64], n: usize, c: &mut Vec<f64>) {
+    let mut next = c.clone();
+    for row in rows.chunks_exact(n).rev().skip(1) {
+        burgers_back(row, c, &mut next);
+        std::mem::swap(c, &mut next);
+    }
 }
 
 #[inline(always)]

@@ -1,5 +1,5 @@
 //! Systems of another language: processes of their own, on one core, that are given the inputs in files and
-//! answer with times and gradients.
+//! answer with times and results.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -20,7 +20,8 @@ pub(super) fn python() -> Option<PathBuf> {
     python.exists().then_some(python)
 }
 
-/// What each system needs for the gradient of a model, if it has that model.
+/// What each system needs for the gradient of a model by its params, or for its values if there are none; if
+/// it has that model.
 pub(super) fn all(
     python: &Path,
     model: &str,
@@ -38,7 +39,7 @@ pub(super) fn all(
         list += &format!("{name} {role} {}\n", shape.join(","));
     }
     std::fs::write(exchange.join("inputs.txt"), list).expect("a file for the exchange");
-    let found = ["jax", "casadi", "torch"].iter().filter_map(|system| {
+    let found = ["jax", "casadi", "torch", "numpy"].iter().filter_map(|system| {
         let script = folder().join(format!("{system}_models.py"));
         let output = Command::new("taskset")
             .args(["-c", "0"])
@@ -46,6 +47,7 @@ pub(super) fn all(
             .arg(&script)
             .arg(model)
             .arg(&exchange)
+            .envs(["OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"].map(|name| (name, "1")))
             .output()
             .expect("taskset runs");
         let text = String::from_utf8_lossy(&output.stdout);
@@ -56,11 +58,11 @@ pub(super) fn all(
             return None;
         };
         let numbers: Vec<f64> = line.split_whitespace().filter_map(|word| word.parse().ok()).collect();
-        let [milliseconds, first, mib, value] = numbers[..] else { panic!("{system}: {line}") };
-        let bytes = std::fs::read(exchange.join(format!("{system}.gradient"))).expect("a gradient");
+        let [milliseconds, first, mib] = numbers[..] else { panic!("{system}: {line}") };
+        let bytes = std::fs::read(exchange.join(format!("{system}.results"))).expect("results");
         let number = |bytes: &[u8]| f64::from_le_bytes(bytes.try_into().expect("eight bytes"));
-        let gradient = bytes.chunks_exact(8).map(number).collect();
-        Some(Figures { who: (*system).to_string(), milliseconds, first, mib, gradient, value })
+        let results = bytes.chunks_exact(8).map(number).collect();
+        Some(Figures { who: (*system).to_string(), milliseconds, first, mib, results })
     });
     let found = found.collect();
     let _ = std::fs::remove_dir_all(&exchange);

@@ -1,6 +1,8 @@
 //! The values of the models, as one writes them in plain Rust for speed: what every gradient is compared
 //! with.
 
+use std::hint::black_box;
+
 use palinode_ir::interp::{Datum, Tensor};
 
 use crate::loops::burgers;
@@ -22,16 +24,24 @@ impl<'a> Inputs<'a> {
 }
 
 pub(super) const BURGERS_STEPS: usize = 1000;
+pub(super) const BURGERS_LONG_STEPS: usize = 10_000;
 
 pub(super) fn burgers_start(disturbance: &[f64]) -> Vec<f64> {
     burgers::start(disturbance.len()).iter().zip(disturbance).map(|(u, d)| u + d).collect()
 }
 
-#[inline(never)]
-pub(super) fn burgers(inputs: &Inputs<'_>) -> f64 {
+fn burgers_for(inputs: &Inputs<'_>, steps: usize) -> f64 {
     let mut u = burgers_start(inputs.data(0));
     let mut next = u.clone();
-    burgers::plain(&mut u, &mut next, BURGERS_STEPS as u64)
+    burgers::plain(&mut u, &mut next, steps as u64)
+}
+
+pub(super) fn burgers(inputs: &Inputs<'_>) -> f64 {
+    burgers_for(inputs, BURGERS_STEPS)
+}
+
+pub(super) fn burgers_long(inputs: &Inputs<'_>) -> f64 {
+    burgers_for(inputs, BURGERS_LONG_STEPS)
 }
 
 pub(super) const HEAT_STEPS: usize = 200;
@@ -317,4 +327,27 @@ pub(super) fn inplace(inputs: &Inputs<'_>) -> f64 {
         a[i] = a[i].sin() * a[j].cos() + a[i] / 2.0;
     }
     a.iter().sum()
+}
+
+#[inline(never)]
+pub(super) fn chain(inputs: &Inputs<'_>) -> f64 {
+    let of = |x: f64| {
+        let wave = (-x * x / 2.0).exp() * (3.0 * x).sin();
+        let slope = x.tanh() * (1.0 + x * x).ln();
+        let y = wave + slope - (x * x + 1.0).sqrt() / (2.0 + x.cos());
+        y * y
+    };
+    inputs.data(0).iter().map(|&x| of(x)).sum()
+}
+
+/// All entries, row by row.
+#[inline(never)]
+pub(super) fn products(inputs: &Inputs<'_>) -> Vec<f64> {
+    let [rows, inner, columns] =
+        [inputs.array(0).shape[0], inputs.array(1).shape[0], inputs.array(1).shape[1]];
+    product(inputs.data(0), inputs.data(1), rows, inner, columns, &[0.0])
+}
+
+pub(super) fn product_of_two(inputs: &Inputs<'_>) -> f64 {
+    black_box(products(inputs))[0]
 }
