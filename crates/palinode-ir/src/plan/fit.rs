@@ -83,9 +83,9 @@ pub struct FittedGradient {
 }
 
 impl FittedGradient {
-    /// Whether nothing is computed again.
+    /// Whether nothing is computed again that costs more than keeping it.
     pub fn keeps_everything(&self) -> bool {
-        self.recompute == Recompute::Nothing && self.repeated == 0 && self.loops.is_empty()
+        self.recompute <= Recompute::default() && self.repeated == 0 && self.loops.is_empty()
     }
 }
 
@@ -131,7 +131,13 @@ impl<R> Searched<'_, R> {
     /// The least work within a limit; the least memory if nothing is.
     pub(super) fn search(&self, limit: u64) -> Result<FittedGradient, FitError> {
         let &Searched { program, wrt, inputs, real_bytes, storage, is_stored } = self;
-        let levels = if is_stored { core::slice::from_ref(&storage.recompute) } else { &Recompute::ALL[..] };
+        // A search starts with the gradient that runs without a budget: what that computes again costs less than
+        // keeping it.
+        let from = if is_stored { Recompute::Nothing } else { Recompute::default() };
+        let levels = match is_stored {
+            true => core::slice::from_ref(&storage.recompute),
+            false => &Recompute::ALL[from as usize..],
+        };
         // With loops that run for their values first, as little as possible is there at once.
         let gradient_in = |two_runs, program: &Program, recompute| -> Result<Program, FitError> {
             let storage = Storage { recompute, two_runs, ..storage.clone() };
@@ -140,7 +146,7 @@ impl<R> Searched<'_, R> {
         let gradient_of = |program: &Program, recompute| gradient_in(true, program, recompute);
         let gradient = |recompute| gradient_of(program, recompute);
         // What the work is compared with.
-        let kept = gradient(Recompute::Nothing)?;
+        let kept = gradient(from)?;
         let all = predict(&kept, inputs, real_bytes)?;
         let effort = Effort::for_a_run(all.work);
         // What is computed again is chosen for loops only.
@@ -153,7 +159,7 @@ impl<R> Searched<'_, R> {
             if at > 0 && (tried.is_good() || effort.is_over() || !has_loops) {
                 break;
             }
-            let fitted = if recompute == Recompute::Nothing {
+            let fitted = if recompute == from {
                 rematerialize_from(&kept, all.clone(), inputs, real_bytes, limit, &effort)?
             } else {
                 let made = gradient(recompute)?;

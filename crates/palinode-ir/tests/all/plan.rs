@@ -127,6 +127,19 @@ fn every_budget_gives_the_same_gradient() {
     );
 }
 
+#[test]
+fn an_ample_budget_gives_the_gradient_of_no_budget() {
+    let source = "param a = [1, 2, 3, 4]
+        var u = a
+        for i in 0..100 { u = u - 0.1 * u * (concat(u[1..], u[..1]) - 0.5) }
+        loss total = sum(u)";
+    let model = pal::compile(source).expect("compiles");
+    let (inputs, ample) = (given(&model), Budget::from(1 << 30));
+    let fitted = fit_gradient(&model.program, &[0], &inputs, 8, &Storage::default(), ample).expect("fits");
+    assert_eq!(fitted.prediction.heap, of_gradient(source).heap);
+    assert!(fitted.keeps_everything() && fitted.recompute == Recompute::default());
+}
+
 fn of_value(source: &str) -> Prediction {
     let model = pal::compile(source).expect("compiles");
     predict(&passes::simplify(&model.program), &given(&model), 8).expect("is known")
