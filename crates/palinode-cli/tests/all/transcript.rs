@@ -86,6 +86,11 @@ fn steady(text: &str) -> String {
             let unit = words.get(at + 1).map_or("", |next| next.trim_end_matches([',', ';']));
             let measured = match unit {
                 "µs" | "ms" | "s" => true,
+                // What the process holds when a run begins.
+                "B" | "KiB" => {
+                    words.get(at + 2).is_some_and(|word| word == "in")
+                        && words.get(at + 3).is_some_and(|word| word == "addition")
+                }
                 "digits" => words[at].parse::<u32>().is_ok_and(|digits| digits >= 6),
                 _ => matches!(
                     at.checked_sub(1).map_or("", |before| words[before].as_str()),
