@@ -406,6 +406,18 @@ pub enum Port {
     Array(Place),
 }
 
+impl Port {
+    /// The registers that it reads, or sets: a scalar, or what the place of an array depends on.
+    pub fn registers(&self) -> impl Iterator<Item = Reg> {
+        let (scalar, terms) = match self {
+            Port::Scalar(Operand::Reg(reg)) => (Some(*reg), &[][..]),
+            Port::Scalar(_) => (None, &[][..]),
+            Port::Array(place) => (None, &place.at.terms[..]),
+        };
+        scalar.into_iter().chain(terms.iter().map(|term| term.0))
+    }
+}
+
 /// Where what is in a register comes from, for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Origin {

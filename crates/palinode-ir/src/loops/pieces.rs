@@ -59,10 +59,8 @@ impl<'f> Pieces<'f> {
         let Cuts { begin, lengths, .. } = cuts;
         pieces.begin = begin;
         let mut owners = Owners(vec![None; form.registers.len()]);
-        for port in form.inputs.iter().chain(&form.outputs) {
-            if let Port::Scalar(Operand::Reg(reg)) = port {
-                owners.see(*reg, None);
-            }
+        for reg in form.inputs.iter().chain(&form.outputs).flat_map(Port::registers) {
+            owners.see(reg, None);
         }
         let mut runs = Vec::new();
         pieces.own(&form.body, &lengths, &mut owners, &mut runs);

@@ -3,7 +3,7 @@
 //! Input: a loop form. Output: [`Lasts`]. Whoever compiles registers can use what it has for one again for
 //! another, so that a long program does not take as many as it has registers.
 
-use super::form::{LoopForm, Operand, Port, Reg, Stmt};
+use super::form::{LoopForm, Port, Reg, Stmt};
 use super::passes::Touch;
 use crate::fast::FastMap;
 
@@ -16,11 +16,11 @@ impl Lasts {
     /// Looks for the last statements of a form, which must stay where it is in memory.
     pub fn of(form: &LoopForm) -> Lasts {
         let mut uses: Vec<Option<Use>> = form.registers.iter().map(|_| None).collect();
-        for reg in scalars(&form.inputs) {
+        for reg in form.inputs.iter().flat_map(Port::registers) {
             uses[reg.index()] = Some(Use { path: Vec::new(), depth: 0, last: core::ptr::null() });
         }
         walk(&form.body, &mut Vec::new(), &mut uses);
-        scalars(&form.outputs).for_each(|reg| uses[reg.index()] = None);
+        form.outputs.iter().flat_map(Port::registers).for_each(|reg| uses[reg.index()] = None);
         let mut lasts = Lasts::default();
         for (number, used) in uses.into_iter().enumerate() {
             if let Some(Use { last, .. }) = used {
@@ -42,13 +42,6 @@ pub fn given_to(stmt: &Stmt) -> Vec<Reg> {
     let mut given: Vec<Reg> = uses.into_iter().filter(|reg| !sets.contains(reg)).collect();
     given.sort_unstable();
     given
-}
-
-fn scalars(ports: &[Port]) -> impl Iterator<Item = Reg> {
-    ports.iter().filter_map(|port| match port {
-        Port::Scalar(Operand::Reg(reg)) => Some(*reg),
-        _ => None,
-    })
 }
 
 /// The uses of a register that were seen.

@@ -7,7 +7,7 @@
 use crate::fast::FastSet;
 use crate::op::IntOp;
 
-use super::super::form::{Buf, Index, LoopForm, Operand, Port, Reg, Role, Stmt};
+use super::super::form::{Buf, Index, LoopForm, Port, Reg, Role, Stmt};
 use super::super::verify::{Unproven, verify};
 use super::rewrite::target;
 use super::touch::Touch;
@@ -20,15 +20,9 @@ pub(super) fn run(form: &mut LoopForm) {
         find_reads(&form.body, &mut reads, &mut exchanged);
         let mut uses = FastSet::default();
         for port in &form.outputs {
-            match port {
-                Port::Array(place) => {
-                    reads[place.buf.index()] = true;
-                    uses.extend(place.at.terms.iter().map(|term| term.0));
-                }
-                Port::Scalar(Operand::Reg(reg)) => {
-                    uses.insert(*reg);
-                }
-                Port::Scalar(_) => {}
+            uses.extend(port.registers());
+            if let Port::Array(place) = port {
+                reads[place.buf.index()] = true;
             }
         }
         // Until every buffer that is exchanged with one that is read counts as read, too.
