@@ -131,8 +131,8 @@ impl<R> Searched<'_, R> {
     /// The least work within a limit; the least memory if nothing is.
     pub(super) fn search(&self, limit: u64) -> Result<FittedGradient, FitError> {
         let &Searched { program, wrt, inputs, real_bytes, storage, is_stored } = self;
-        // A search starts with the gradient that runs without a budget: what that computes again costs less than
-        // keeping it.
+        // A search starts with the gradient that runs without a budget: what that computes again costs less
+        // than keeping it.
         let from = if is_stored { Recompute::Nothing } else { Recompute::default() };
         let levels = match is_stored {
             true => core::slice::from_ref(&storage.recompute),

@@ -7,12 +7,16 @@ use palinode_core::rules::Row;
 
 use super::super::form::{Buf, LoopForm, Operand, Port, Reg, Stmt};
 
-/// Words that are no names in Rust or in C.
-const WORDS: &str = "as async await box break case catch char class const continue crate default delete do \
-    double dyn else enum extern false final float fn for gen goto if impl in inline int let long loop macro \
-    match mod move mut new override priv private pub ref register restrict return self short signed sizeof \
-    static struct super switch template this throw trait true try type typedef typeof union unsafe unsigned \
-    unsized use virtual void volatile where while yield bool f32 f64 i64 u64 usize int64_t uint64_t main \
+/// Words that are no names in Rust, in C, or in C++, which reads headers of C, or are macros of its compilers.
+const WORDS: &str = "Self abstract alignas alignof and and_eq as asm async auto await become bitand bitor bool \
+    box break case catch char class co_await co_return co_yield compl concept const consteval constexpr \
+    constinit const_cast continue crate decltype default delete do double dyn dynamic_cast else enum explicit \
+    export extern false final float fn for friend gen goto if impl in inline int let linux long loop macro \
+    main match mod move mut mutable namespace new noexcept not not_eq nullptr operator or or_eq override priv \
+    private protected pub public ref register reinterpret_cast requires restrict return self short signed \
+    sizeof static static_assert static_cast struct super switch template this thread_local throw trait true \
+    try type typedef typeid typename typeof union unix unsafe unsigned unsized use using virtual void volatile \
+    wchar_t where while xor xor_eq yield f32 f64 i64 u64 usize int64_t uint64_t \
     assert errno stdin stdout NULL INFINITY NAN Some None Ok Err Result Option Error Stop Workspace Results \
     w out bad suspicions suspicions_here steps stop abs min max y0 y1 yn j0 j1 jn gamma";
 
@@ -126,8 +130,9 @@ impl Names {
 /// A wish as what may be a name.
 fn spelled(wish: &str) -> String {
     let plain: String = wish.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
-    // Those that begin with an underscore are the compilers' own.
-    if plain.starts_with(|c: char| c.is_ascii_alphabetic()) { plain } else { format!("x{plain}") }
+    // Those that begin with an underscore are the compilers' own, and with `pal_` those of emitted C.
+    let is_free = plain.starts_with(|c: char| c.is_ascii_alphabetic()) && !plain.starts_with("pal_");
+    if is_free { plain } else { format!("x{plain}") }
 }
 
 /// A name of its own, such as that of a field.
