@@ -29,8 +29,8 @@ pub(super) fn burgers(inputs: &Inputs<'_>, kept: &mut Kept) -> Vec<f64> {
     c
 }
 
-/// Keeps every hundredth state and, of a hundred steps at a time, every state: what is used at a time stays in
-/// the second cache.
+/// Keeps every hundredth state and, of a hundred steps at a time, every state: what is used at a time stays
+/// in the second cache.
 #[inline(never)]
 pub(super) fn burgers_long(inputs: &Inputs<'_>, kept: &mut Kept) -> Vec<f64> {
     const STEPS: usize = 100;

@@ -7,7 +7,7 @@ use palinode_core::rules::Row;
 
 use super::super::form::{Buf, LoopForm, Operand, Port, Reg, Stmt};
 
-/// Words that are no names in Rust, in C, or in C++, which reads headers of C, or are macros of its compilers.
+/// Words that are no names in Rust, in C or in C++, which reads headers of C, or are macros of compilers.
 const WORDS: &str = "Self abstract alignas alignof and and_eq as asm async auto await become bitand bitor bool \
     box break case catch char class co_await co_return co_yield compl concept const consteval constexpr \
     constinit const_cast continue crate decltype default delete do double dyn dynamic_cast else enum explicit \
